@@ -1,0 +1,185 @@
+# The one build file, read by GNU make (GNUmakefile) and bmake (Makefile).
+# Only the subset that both understand: = += ?= !=, ${X:.c=.o}, suffix rules.
+# The suffix of an object is its flavour: .o hardened, .ao ASan and UBSan.
+
+CC ?= cc
+AR ?= ar
+PKGS = libevent_core libbsd-overlay libcap-ng libseccomp jansson
+WARN = -Wall -Wextra -Werror -Wshadow -Wpointer-arith -Wcast-qual \
+	-Wmissing-prototypes -Wstrict-prototypes -Wwrite-strings -Wundef \
+	-Wvla -Wno-unused-parameter -Wno-missing-field-initializers
+HARDEN = -O2 -g -fstack-protector-strong -fstack-clash-protection \
+	-fcf-protection=full -ftrivial-auto-var-init=zero -fno-common \
+	-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
+SANITIZE = -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all \
+	-fno-omit-frame-pointer -fno-common -DABX_SANITIZE
+INCS = -I. -D_GNU_SOURCE -isystem /usr/include/bsd -DLIBBSD_OVERLAY
+CFLAGS_ALL = -std=gnu11 -ffile-prefix-map=${SRCTOP}=. ${INCS} ${WARN}
+PIE = -fPIE
+LDHARD = -pie -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack \
+	-Wl,--as-needed -Wl,--build-id=sha1
+
+# Which libraries each program links is architecture: see README.
+L_COMMON = -lbsd
+L_EVENT = -levent_core
+L_JAIL = -lseccomp -lcap-ng
+L_JSON = -ljansson
+L_HASH = -lbearssl
+
+# --- sources ---------------------------------------------------------------
+# BASE is linked into the static launcher too: libc only.
+BASE_SRC = common/wire.c common/imsg.c common/msg.c
+COMMON_SRC = common/args.c common/payload.c common/ops.c common/codes.c \
+	common/frame.c common/hash.c common/size.c common/log.c common/glob.c
+PROC_SRC = common/chan.c common/proc.c common/jail.c
+
+POLICY_SRC = policy/model.c policy/findings.c policy/json.c policy/config.c \
+	policy/preset.c policy/print.c policy/lint.c policy/lists.c \
+	policy/selector.c policy/argv.c policy/shlex.c policy/envrule.c \
+	policy/path.c policy/compile.c policy/plan.c policy/decide.c
+
+LISTENER_SRC = listener/main.c
+
+PATHD_SRC = pathd/main.c
+
+EXECD_SRC = execd/main.c
+
+LAUNCH_SRC = execd/launch/launch.c
+
+MONITOR_SRC = monitor/main.c
+
+ABXD_SRC = monitor/abxd.c
+
+CTL_SRC = monitor/ctl/main.c
+
+# Pure parts of the programs that the unit tests link.
+LISTENER_PURE_SRC =
+MONITOR_PURE_SRC =
+PATHD_PURE_SRC =
+
+UNIT_SRC = regress/unit/wire.c
+
+# --- objects ---------------------------------------------------------------
+CORE_O = ${BASE_SRC:.c=.o} ${COMMON_SRC:.c=.o}
+PROC_O = ${PROC_SRC:.c=.o}
+POLICY_O = ${POLICY_SRC:.c=.o}
+LISTENER_O = ${LISTENER_SRC:.c=.o}
+PATHD_O = ${PATHD_SRC:.c=.o}
+EXECD_O = ${EXECD_SRC:.c=.o}
+LAUNCH_O = ${LAUNCH_SRC:.c=.o} ${BASE_SRC:.c=.o}
+MONITOR_O = ${MONITOR_SRC:.c=.o}
+ABXD_O = ${ABXD_SRC:.c=.o}
+CTL_O = ${CTL_SRC:.c=.o}
+CORE_AO = ${BASE_SRC:.c=.ao} ${COMMON_SRC:.c=.ao}
+PROC_AO = ${PROC_SRC:.c=.ao}
+POLICY_AO = ${POLICY_SRC:.c=.ao}
+LISTENER_AO = ${LISTENER_SRC:.c=.ao}
+PATHD_AO = ${PATHD_SRC:.c=.ao}
+EXECD_AO = ${EXECD_SRC:.c=.ao}
+LAUNCH_UO = ${LAUNCH_SRC:.c=.uo} ${BASE_SRC:.c=.uo}
+MONITOR_AO = ${MONITOR_SRC:.c=.ao}
+ABXD_AO = ${ABXD_SRC:.c=.ao}
+CTL_AO = ${CTL_SRC:.c=.ao}
+
+B = build
+A = build/asan
+PROGS = $B/abxd $B/abx-listener $B/abx-monitor $B/abx-pathd $B/abx-execd \
+	$B/abx-launch $B/abxctl
+APROGS = $A/abxd $A/abx-listener $A/abx-monitor $A/abx-pathd $A/abx-execd \
+	$A/abx-launch $A/abxctl
+ALL_SRC = ${BASE_SRC} ${COMMON_SRC} ${PROC_SRC} ${POLICY_SRC} \
+	${LISTENER_SRC} ${PATHD_SRC} ${EXECD_SRC} ${LAUNCH_SRC} \
+	${MONITOR_SRC} ${ABXD_SRC} ${CTL_SRC}
+DEPS = ${ALL_SRC:.c=.o.d} ${ALL_SRC:.c=.ao.d}
+
+all: ${PROGS}
+asan: ${APROGS}
+
+.SUFFIXES: .c .o .ao .uo
+.c.o:
+	${CC} ${CFLAGS_ALL} ${HARDEN} ${PIE} ${CFLAGS_EXTRA} -MMD -MP \
+	    -MF $@.d -c $< -o $@
+.c.ao:
+	${CC} ${CFLAGS_ALL} ${SANITIZE} ${PIE} ${CFLAGS_EXTRA} -MMD -MP \
+	    -MF $@.d -c $< -o $@
+.c.uo:
+	${CC} ${CFLAGS_ALL} -O1 -g -fsanitize=undefined \
+	    -fno-sanitize-recover=all -DABX_SANITIZE ${PIE} -MMD -MP \
+	    -MF $@.d -c $< -o $@
+
+# --- programs, hardened ----------------------------------------------------
+LINK = ${CC} ${HARDEN} ${LDHARD} ${LDFLAGS_EXTRA} -o $@
+$B/abxd: ${ABXD_O} ${CORE_O} ${PROC_O}
+	@mkdir -p $B
+	${LINK} ${ABXD_O} ${CORE_O} ${PROC_O} ${L_EVENT} ${L_JAIL} \
+	    ${L_HASH} ${L_COMMON}
+$B/abx-listener: ${LISTENER_O} ${CORE_O} ${PROC_O}
+	@mkdir -p $B
+	${LINK} ${LISTENER_O} ${CORE_O} ${PROC_O} ${L_EVENT} ${L_JAIL} \
+	    ${L_JSON} ${L_HASH} ${L_COMMON}
+$B/abx-monitor: ${MONITOR_O} ${POLICY_O} ${CORE_O} ${PROC_O}
+	@mkdir -p $B
+	${LINK} ${MONITOR_O} ${POLICY_O} ${CORE_O} ${PROC_O} ${L_EVENT} \
+	    ${L_JAIL} ${L_JSON} ${L_HASH} ${L_COMMON}
+$B/abx-pathd: ${PATHD_O} ${CORE_O} ${PROC_O}
+	@mkdir -p $B
+	${LINK} ${PATHD_O} ${CORE_O} ${PROC_O} ${L_EVENT} ${L_JAIL} \
+	    ${L_HASH} ${L_COMMON}
+$B/abx-execd: ${EXECD_O} ${CORE_O} ${PROC_O}
+	@mkdir -p $B
+	${LINK} ${EXECD_O} ${CORE_O} ${PROC_O} ${L_EVENT} ${L_JAIL} \
+	    ${L_HASH} ${L_COMMON}
+$B/abx-launch: ${LAUNCH_O}
+	@mkdir -p $B
+	${CC} ${HARDEN} -static-pie -Wl,-z,relro -Wl,-z,now \
+	    -Wl,-z,noexecstack -Wl,--build-id=sha1 -o $@ ${LAUNCH_O}
+$B/abxctl: ${CTL_O} ${POLICY_O} ${CORE_O} ${PROC_O}
+	@mkdir -p $B
+	${LINK} ${CTL_O} ${POLICY_O} ${CORE_O} ${PROC_O} ${L_EVENT} \
+	    ${L_JAIL} ${L_JSON} ${L_HASH} ${L_COMMON}
+
+# --- programs, ASan and UBSan ----------------------------------------------
+ALINK = ${CC} ${SANITIZE} -pie -o $@
+$A/abxd: ${ABXD_AO} ${CORE_AO} ${PROC_AO}
+	@mkdir -p $A
+	${ALINK} ${ABXD_AO} ${CORE_AO} ${PROC_AO} ${L_EVENT} ${L_JAIL} \
+	    ${L_HASH} ${L_COMMON}
+$A/abx-listener: ${LISTENER_AO} ${CORE_AO} ${PROC_AO}
+	@mkdir -p $A
+	${ALINK} ${LISTENER_AO} ${CORE_AO} ${PROC_AO} ${L_EVENT} ${L_JAIL} \
+	    ${L_JSON} ${L_HASH} ${L_COMMON}
+$A/abx-monitor: ${MONITOR_AO} ${POLICY_AO} ${CORE_AO} ${PROC_AO}
+	@mkdir -p $A
+	${ALINK} ${MONITOR_AO} ${POLICY_AO} ${CORE_AO} ${PROC_AO} \
+	    ${L_EVENT} ${L_JAIL} ${L_JSON} ${L_HASH} ${L_COMMON}
+$A/abx-pathd: ${PATHD_AO} ${CORE_AO} ${PROC_AO}
+	@mkdir -p $A
+	${ALINK} ${PATHD_AO} ${CORE_AO} ${PROC_AO} ${L_EVENT} ${L_JAIL} \
+	    ${L_HASH} ${L_COMMON}
+$A/abx-execd: ${EXECD_AO} ${CORE_AO} ${PROC_AO}
+	@mkdir -p $A
+	${ALINK} ${EXECD_AO} ${CORE_AO} ${PROC_AO} ${L_EVENT} ${L_JAIL} \
+	    ${L_HASH} ${L_COMMON}
+$A/abx-launch: ${LAUNCH_UO}
+	@mkdir -p $A
+	${CC} -fsanitize=undefined -pie -o $@ ${LAUNCH_UO}
+$A/abxctl: ${CTL_AO} ${POLICY_AO} ${CORE_AO} ${PROC_AO}
+	@mkdir -p $A
+	${ALINK} ${CTL_AO} ${POLICY_AO} ${CORE_AO} ${PROC_AO} ${L_EVENT} \
+	    ${L_JAIL} ${L_JSON} ${L_HASH} ${L_COMMON}
+
+# --- unit tests: built with the sanitizers, run by "make unit" --------------
+# Everything pure goes into one archive, so a test links only what it uses.
+PURE_AO = ${CORE_AO} ${POLICY_AO} ${LISTENER_PURE_SRC:.c=.ao} \
+	${MONITOR_PURE_SRC:.c=.ao} ${PATHD_PURE_SRC:.c=.ao} common/chan.ao
+$A/libpure.a: ${PURE_AO}
+	@mkdir -p $A
+	rm -f $@
+	${AR} rcD $@ ${PURE_AO}
+UNIT_AO = ${UNIT_SRC:.c=.ao}
+UNIT_BIN = ${UNIT_SRC:.c=.t}
+.SUFFIXES: .t
+.ao.t:
+	${CC} ${SANITIZE} -pie -o $@ $< $A/libpure.a -lcmocka ${L_EVENT} \
+	    ${L_JSON} ${L_HASH} ${L_COMMON}
+${UNIT_BIN}: $A/libpure.a

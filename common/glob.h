@@ -1,0 +1,40 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * Path patterns of the policy (server.json(5), "Globs"): bytes, segments,
+ * "**" for any number of segments, * ? [a-z] [!a-z] inside one.  Compiled
+ * once, matched in time linear in the path; pure; never a regular expression.
+ */
+#ifndef ABX_GLOB_H
+#define ABX_GLOB_H
+
+#include <stddef.h>
+
+struct glob;
+
+/* Compile a pattern.  An absolute one ("/x/y") or a floating one ("**" or
+ * "**" "/x", and a bare name without a slash, which floats) is complete by
+ * itself; "a/b" is relative and needs an anchor (an absolute directory, ""
+ * for "/"), which is taken literally.  anchor may be NULL when the pattern is
+ * complete.  NULL with *why set to a constant sentence: too long, too many
+ * segments, too many "**", bad class, NULL anchor for a relative one; *why is
+ * NULL when out of memory. */
+struct glob *glob_new(const char *pattern, const char *anchor,
+    const char **why);
+void glob_free(struct glob *);
+/* 1 when the pattern is relative and needs an anchor. */
+int glob_needs_anchor(const char *pattern);
+/* 1 when the pattern matches the absolute, normal path itself or one of its
+ * ancestors (a matched directory covers everything below it). */
+int glob_covers(const struct glob *, const char *path);
+/* 1 when it matches exactly this path. */
+int glob_match(const struct glob *, const char *path);
+/* 1 when the one-segment pattern (no slash) matches the bytes; '/' is never
+ * matched by a wildcard. */
+int glob_segment(const char *pattern, const char *s, size_t len);
+/* The pattern as one absolute or floating text that glob_new(text, NULL)
+ * takes back (wildcards in the anchor escaped as classes): new string, NULL
+ * when out of memory or over ABX_PATH_MAX. */
+char *glob_text(const char *pattern, const char *anchor);
+
+#endif

@@ -1,0 +1,65 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * Confinement primitives: ids, capabilities, rlimits, empty root, Landlock,
+ * seccomp from a const array.  A step that the kernel supports and that fails
+ * is fatal.  The file knows no process in particular.
+ */
+#ifndef ABX_JAIL_H
+#define ABX_JAIL_H
+
+#include <sys/types.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Landlock rights in our own words; mapped to what the running ABI knows. */
+enum jail_right {
+	JR_READ = 1, /* read files, list directories */
+	JR_EXEC = 2,
+	JR_WRITE = 4 /* write, make, remove, rename across (REFER), truncate */
+};
+struct jail_path {
+	int fd; /* O_PATH or directory descriptor, borrowed */
+	unsigned rights;
+};
+
+/* One allowed system call, by name; with nargs conditions all must hold. */
+struct jail_call {
+	const char *name;
+	int narg; /* 0: any arguments; 1: condition below */
+	unsigned arg; /* which argument */
+	uint64_t mask, value; /* (arg & mask) == value */
+};
+
+struct jail {
+	int empty_root; /* pivot into an empty read-only tmpfs before ids */
+	int landlock; /* 1: restrict to paths (none: nothing opens) */
+	struct jail_path paths[1100];
+	size_t npaths;
+	const struct jail_call *calls; /* ends with name NULL */
+	int deny_list; /* calls are refused with EPERM instead; rest allowed */
+	uint64_t nofile; /* RLIMIT_NOFILE to set, 0: leave */
+};
+
+/* uid, gid and no supplementary groups, capabilities cleared (permitted,
+ * inheritable, ambient, bounding).  root: started as root. */
+void jail_ids(int root, uid_t, gid_t);
+/* New user (when not root) and mount namespace with an empty root. */
+void jail_empty_root(int root);
+/* Write own uid and gid as an identity map of a fresh user namespace. */
+void jail_idmap(uid_t, gid_t);
+/* Newest Landlock ABI of the kernel, 0 when it has none. */
+int jail_landlock_abi(void);
+void jail_landlock(const struct jail_path *, size_t);
+/* Build and load the filter; a refused call kills the process (deny_list:
+ * EPERM). */
+void jail_seccomp(const struct jail_call *, int deny_list);
+/* no_new_privs, DUMPABLE 0, RLIMIT_CORE 0, PDEATHSIG KILL and a check that
+ * the parent (ppid, 0: fd 3) is alive. */
+void jail_parent(pid_t ppid);
+/* Everything of struct jail in the right order, then one line of text that
+ * says what the kernel reports of this process, into out. */
+void jail_enter(const struct jail *, int root, uid_t, gid_t, pid_t ppid,
+    char *out, size_t outsize);
+
+#endif

@@ -1,0 +1,281 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * The policy engine and its configuration: the only header that others see.
+ * Everything behind it is pure: no I/O, no clock, no log, no globals that
+ * change.  Files are read by the caller and handed over as bytes; facts about
+ * paths come from pathd (or, in abxctl, from the same walk code).
+ */
+#ifndef ABX_POLICY_H
+#define ABX_POLICY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/abx.h"
+#include "common/args.h"
+#include "common/codes.h"
+#include "common/ops.h"
+#include "common/payload.h"
+
+/* ---- findings ---- */
+
+enum find_sev { FIND_ERROR, FIND_LINT, FIND_WARN };
+/* FIND_ERROR always blocks the start; FIND_LINT is an error of lint class,
+ * which allow_lint_errors turns into words. */
+struct finding {
+	char *file;
+	unsigned line, col;
+	enum find_sev sev;
+	const char *code; /* constant */
+	char *msg;
+};
+struct findings {
+	struct finding *v;
+	size_t n, cap;
+	int nomem; /* one could not be recorded */
+};
+void findings_clear(struct findings *);
+void findings_add(struct findings *, enum find_sev, const char *code,
+    const char *file, unsigned line, unsigned col, const char *fmt, ...)
+    __attribute__((format(printf, 7, 8)));
+/* 1 when the configuration must not be started. */
+int findings_block(const struct findings *, int allow_lint_errors);
+/* "file:line:column: severity: code: message" as a new string, or NULL. */
+char *finding_text(const struct finding *);
+
+/* ---- configuration ---- */
+
+enum conf_layer {
+	LAYER_CLI = 1,
+	LAYER_FILE = 2,
+	LAYER_DROPIN = 3,
+	LAYER_ENV = 4,
+	LAYER_OPERATOR = 5,
+	LAYER_CANON = 9 /* what conf_print wrote */
+};
+struct conf_source {
+	const char *name; /* for messages */
+	enum conf_layer layer;
+	const char *data;
+	size_t len;
+};
+/* What the caller knows of the world; all strings borrowed. */
+struct conf_world {
+	const char *preset, *root; /* -p and -r, or NULL */
+	const char *listen; /* --listen ADDR:PORT or NULL */
+	int require_auth; /* --require-auth */
+	int root_start; /* started (or to be started) as root */
+	const char *default_state_dir;
+	const char *default_workspace_root;
+	/* The environment at start, NULL-terminated NAME=VALUE, or NULL. */
+	const char *const *env;
+	/* Contents of a token_file, new string or NULL; may be NULL itself. */
+	char *(*token_file)(const char *path, void *arg);
+	void *arg;
+	/* kind of a directory: 0 exists, else an errno; NULL: not asked. */
+	int (*dir_check)(const char *path, void *arg);
+};
+
+struct conf_listen {
+	int is_unix;
+	char *addr;
+	uint16_t port;
+	unsigned mode;
+	char *group;
+};
+struct conf_token {
+	char *id;
+	struct strlist roles;
+	uint8_t digest[32]; /* SHA-256 of the secret */
+};
+struct conf_rules;
+struct conf {
+	struct conf_listen *listen;
+	size_t nlisten;
+	uint64_t header_timeout_ms, head_deadline_ms, idle_timeout_ms;
+	uint32_t max_pre_auth, max_connections;
+	uint64_t max_header_bytes, max_request_bytes;
+	struct strlist allowed_hosts, allowed_origins, trusted_proxies;
+	int allow_lint_errors, allow_open;
+	struct strlist protect_dirs;
+	struct conf_token *tokens;
+	size_t ntokens;
+	int open_mode; /* no credential exists: everybody is anonymous admin */
+	int anonymous, anonymous_health;
+	struct strlist audit; /* "stderr", "file:/abs/path" */
+	char *state_dir, *workspace_root;
+	uint32_t umask;
+	uint64_t shutdown_grace_ms;
+	uint32_t restart_limit;
+	char *users[5]; /* listener, monitor, run, proxy, helper */
+	int sandbox_enabled;
+	uint64_t tmp_size;
+	uint32_t require; /* enum exec_layer */
+	struct strlist protect_names; /* sandbox.protect */
+	struct conf_rules *rules; /* opaque */
+};
+
+/*
+ * Parse, merge and check all layers; every problem becomes a finding, all at
+ * once.  Returns the configuration even when there are blocking findings
+ * (so that lints can go on), NULL when nothing usable came out or memory ran
+ * out.
+ */
+struct conf *conf_load(const struct conf_source *, size_t n,
+    const struct conf_world *, struct findings *);
+void conf_free(struct conf *);
+/* Canonical JSON of the effective policy (sorted keys, no white space, token
+ * digests in place of secrets, env_pass values of the snapshot, rule origins)
+ * as a new string; conf_load of it with LAYER_CANON gives the same
+ * configuration.  NULL when out of memory. */
+char *conf_print(const struct conf *);
+/* SHA-256 in hex over the canonical JSON less the origins. */
+int conf_revision(const struct conf *, char out[65]);
+/* Lints of the whole (page "lints" of server.json(5)). */
+void conf_lint(const struct conf *, const struct conf_world *,
+    struct findings *);
+
+/* ---- policy ---- */
+
+struct policy;
+/* Compile; keeps its own copies.  NULL with a finding, or out of memory. */
+struct policy *policy_new(const struct conf *, struct findings *);
+void policy_free(struct policy *);
+
+/* Directories that pathd must hold, numbered from 0. */
+size_t policy_nroots(const struct policy *);
+struct policy_root {
+	const char *path; /* as configured, the fixed prefix of a template */
+	int writable; /* some statement may write there */
+	int exec; /* a cwd of a command scope */
+	int exec_rw;
+};
+void policy_root(const struct policy *, size_t, struct policy_root *);
+/* The canonical spelling that pathd found; both spellings are accepted as a
+ * prefix from then on.  0, or -1 when out of memory or no such root. */
+int policy_set_root(struct policy *, size_t, const char *canonical);
+/* Directories that execd must see besides (exec_dirs outside /usr): new
+ * borrowed list. */
+const struct strlist *policy_exec_dirs(const struct policy *);
+/* 1 when some rule can mount an op with that effect for anybody / for a
+ * principal without a credential. */
+int policy_has_effect(const struct policy *, unsigned effects);
+/* Protected directories join the system deny list (state, config, log, run
+ * directories).  0 or -1.  Before the first plan. */
+int policy_protect(struct policy *, const char *dir);
+/* Deny set of the system for a sandbox: protected directories, borrowed. */
+const struct strlist *policy_protected(const struct policy *);
+
+struct principal {
+	const char *id;
+	const char *const *roles;
+	size_t nroles;
+	int authenticated;
+};
+int principal_has_role(const struct principal *, const char *);
+
+/* One call to decide on.  All borrowed. */
+struct call {
+	uint16_t op; /* OP_NONE: unknown */
+	const struct args *args;
+	const struct principal *who;
+	const char *session; /* or NULL */
+};
+
+/* A path that must be resolved before a decision. */
+struct plan_item {
+	char *path; /* lexical, absolute, normal */
+	int nofollow;
+	struct rootref *refs;
+	size_t nrefs;
+};
+/*
+ * Everything of a decision that needs no file system.  When code is not C_OK
+ * the answer is already known (op.not_enabled, args.*, policy.*) and nothing
+ * needs to be resolved; policy_decide then just reports it.
+ */
+struct plan {
+	enum code code;
+	struct plan_item *items;
+	size_t nitems;
+	struct plan_priv *priv; /* opaque */
+};
+/* 0, or -1 out of memory.  The policy and the call must outlive the plan. */
+int policy_plan(const struct policy *, const struct call *, struct plan *);
+void plan_clear(struct plan *);
+
+/* A decided path parameter. */
+struct dpath {
+	const char *param; /* constant: "path", "src", ... */
+	struct target target; /* where to act */
+	size_t item; /* which facts */
+	char *canonical; /* for the audit */
+	uint16_t flags; /* PF_CREATE_DIRS, PF_HARDLINKS, PF_NOSYMLINKS */
+	int readonly;
+};
+/* One line of explanation: a statement that was tried. */
+struct dtrace {
+	size_t rule; /* index for policy_rule_* */
+	enum code code; /* C_OK: admitted */
+	const char *param; /* constant or NULL */
+};
+struct decision {
+	int allowed;
+	enum code code;
+	int mounted;
+	long rule; /* winning or denying rule, -1: none */
+	const char *reason; /* the author's, borrowed from the policy, or NULL */
+	const char *param; /* constant or borrowed from the call, or NULL */
+	struct dpath *paths; /* one a path parameter that was given */
+	size_t npaths;
+	struct rootref *refs; /* roots of the winning path scope */
+	size_t nrefs;
+	struct strlist deny; /* absolute patterns for pathd: the statement's,
+				 the deny rules' and the system's */
+	/* limits; UINT64_MAX: none */
+	uint64_t max_bytes, max_entries;
+	/* rate (count 0: none) and concurrency (0: none), and the key that
+	 * counts them: selector of the winning statement */
+	uint32_t rate_count;
+	uint64_t rate_period_ms;
+	uint32_t concurrency;
+	const char *limit_key;
+	/* commands */
+	struct spawn spawn; /* progs, argv, env, limits; cwd set to the
+				canonical cwd or "/" */
+	long cwd_item; /* facts index of the cwd, -1: none */
+	struct target cwd; /* valid when cwd_item >= 0 */
+	int cwd_readonly;
+	struct dtrace *trace; /* every statement tried, in order */
+	size_t ntrace;
+};
+/* facts[i] answers plan->items[i].  Pure.  0, or -1 out of memory. */
+int policy_decide(const struct policy *, const struct call *,
+    const struct plan *, const struct facts *facts, struct decision *);
+void decision_clear(struct decision *);
+
+/* 1 when a statement could admit the op for this principal. */
+int policy_mounted(const struct policy *, uint16_t op,
+    const struct principal *);
+/* For capabilities: the clamped limits of the first statement that matches. */
+struct op_limits {
+	uint64_t max_bytes, max_entries, timeout_ms, max_output, memory;
+};
+int policy_op_limits(const struct policy *, uint16_t op,
+    const struct principal *, struct op_limits *);
+
+/* A rule for people: "file:line" and its name or text, borrowed. */
+const char *policy_rule_origin(const struct policy *, size_t);
+const char *policy_rule_name(const struct policy *, size_t);
+size_t policy_nrules(const struct policy *);
+
+/* Lexical normalisation of an absolute path: no empty, "." or ".." segments,
+ * new string; NULL with *code C_POL_PATH_INVALID (too long, too many
+ * segments, not absolute) or C_OK when out of memory. */
+char *path_normal(const char *path, enum code *code);
+/* Split like a POSIX shell's word splitting, quotes and backslash only.  0,
+ * -1 unterminated quote or too many words, -2 out of memory. */
+int shlex_split(const char *, struct strlist *);
+
+#endif
