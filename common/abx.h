@@ -12,26 +12,26 @@
 
 #define ABX_VERSION "0.1.0"
 
-#define ABX_PATH_MAX 4096 /* bytes of a path, without the NUL */
-#define ABX_PATH_SEGS 256 /* segments of a path */
+#define ABX_PATH_MAX 4096    /* bytes of a path, without the NUL */
+#define ABX_PATH_SEGS 256    /* segments of a path */
 #define ABX_GLOB_STARSTARS 3 /* "**" segments in one pattern */
-#define ABX_TOKEN_MAX 512 /* bytes of a presented credential */
-#define ABX_ID_MAX 128 /* bytes of a principal id, role, session name */
-#define ABX_MAX_ROLES 32 /* roles of one principal */
-#define ABX_REQID_LEN 24 /* "r-" and 22 base64url characters, no NUL */
+#define ABX_TOKEN_MAX 512    /* bytes of a presented credential */
+#define ABX_ID_MAX 128	     /* bytes of a principal id, role, session name */
+#define ABX_MAX_ROLES 32     /* roles of one principal */
+#define ABX_REQID_LEN 24     /* "r-" and 22 base64url characters, no NUL */
 
-#define ABX_MAX_ARGS 64 /* members of one argument object */
-#define ABX_MAX_ARGV 4096 /* words of one command */
-#define ABX_MAX_ENV 512 /* variables of one command */
-#define ABX_INLINE_BODY (16 * 1024) /* larger bodies travel in a memfd */
+#define ABX_MAX_ARGS 64			 /* members of one argument object */
+#define ABX_MAX_ARGV 4096		 /* words of one command */
+#define ABX_MAX_ENV 512			 /* variables of one command */
+#define ABX_INLINE_BODY (16 * 1024)	 /* larger bodies travel in a memfd */
 #define ABX_BODY_MAX (64U * 1024 * 1024) /* largest body memfd */
 
-#define ABX_MAX_RESOLVE 32 /* paths in one RESOLVE */
-#define ABX_MAX_ROOTREFS 32 /* roots that one path may ask for */
-#define ABX_MAX_ROOTS 1024 /* root directories of one policy */
+#define ABX_MAX_RESOLVE 32	 /* paths in one RESOLVE */
+#define ABX_MAX_ROOTREFS 32	 /* roots that one path may ask for */
+#define ABX_MAX_ROOTS 1024	 /* root directories of one policy */
 #define ABX_DENY_MAX (64 * 1024) /* bytes of one compiled deny set */
-#define ABX_MAX_DENY 1024 /* patterns in one deny set */
-#define ABX_MAX_BINDS 64 /* SPAWN_BIND before one SPAWN */
+#define ABX_MAX_DENY 1024	 /* patterns in one deny set */
+#define ABX_MAX_BINDS 64	 /* SPAWN_BIND before one SPAWN */
 
 #define ABX_FD_PARENT 3 /* a child's channel to the parent */
 

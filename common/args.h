@@ -14,13 +14,13 @@
 
 enum arg_type {
 	A_STR = 1, /* JSON string: UTF-8 without NUL */
-	A_QUERY, /* query value: bytes without NUL, typed by the schema */
-	A_INT, /* JSON integer that fits int64 */
-	A_NUM, /* any other JSON number; no value kept */
+	A_QUERY,   /* query value: bytes without NUL, typed by the schema */
+	A_INT,	   /* JSON integer that fits int64 */
+	A_NUM,	   /* any other JSON number; no value kept */
 	A_BOOL,
 	A_NULL,
 	A_LIST, /* list of strings, nothing else in it (may be empty) */
-	A_MAP, /* object of strings; an empty object is A_MAP */
+	A_MAP,	/* object of strings; an empty object is A_MAP */
 	A_ARGS, /* object with other values: nested arguments */
 	A_OTHER /* a list with other values; its JSON text is kept as string */
 };
@@ -28,9 +28,9 @@ enum arg_type {
 struct arg {
 	char *name; /* owned, UTF-8, at most 128 bytes */
 	enum arg_type type;
-	int64_t i; /* A_INT, A_BOOL */
-	char *s; /* A_STR, A_QUERY, A_OTHER: owned, NUL-terminated */
-	size_t len; /* bytes of s */
+	int64_t i;   /* A_INT, A_BOOL */
+	char *s;     /* A_STR, A_QUERY, A_OTHER: owned, NUL-terminated */
+	size_t len;  /* bytes of s */
 	char **list; /* A_LIST: n strings; A_MAP: n keys */
 	char **vals; /* A_MAP: n values */
 	size_t n;

@@ -29,7 +29,8 @@ L_HASH = -lbearssl
 # --- sources ---------------------------------------------------------------
 # BASE is linked into the static launcher too: libc only.
 BASE_SRC = common/wire.c common/imsg.c common/msg.c
-COMMON_SRC = common/args.c common/payload.c common/ops.c common/codes.c \
+COMMON_SRC = common/args.c common/payload.c \
+	common/payload_exec.c common/ops.c common/codes.c \
 	common/frame.c common/hash.c common/size.c common/log.c common/glob.c
 PROC_SRC = common/chan.c common/proc.c common/jail.c
 

@@ -15,12 +15,12 @@
 #define FRAME_MAX (64 * 1024) /* payload bytes */
 
 enum frame_kind {
-	FR_OUT = 1, /* bytes of stdout */
-	FR_ERR = 2, /* bytes of stderr */
-	FR_EXIT = 3, /* struct run_end; always the last */
-	FR_GAP = 4, /* u8 stream, u64 bytes that a slow reader missed */
+	FR_OUT = 1,   /* bytes of stdout */
+	FR_ERR = 2,   /* bytes of stderr */
+	FR_EXIT = 3,  /* struct run_end; always the last */
+	FR_GAP = 4,   /* u8 stream, u64 bytes that a slow reader missed */
 	FR_ENTRY = 5, /* struct list_entry */
-	FR_END = 6 /* u16 code, u8 truncated; ends a listing */
+	FR_END = 6    /* u16 code, u8 truncated; ends a listing */
 };
 
 /* One entry of a listing. */
@@ -32,7 +32,7 @@ struct list_entry {
 	uint32_t mtime_ns;
 	uint64_t dev, ino;
 	const char *name; /* borrowed, not NUL-terminated */
-	size_t namelen; /* 1 to 255 */
+	size_t namelen;	  /* 1 to 255 */
 };
 struct wbuf;
 void list_entry_put(struct wbuf *, const struct list_entry *);
@@ -49,7 +49,7 @@ struct frame_dec {
 /* Feed n bytes at *p; both advance.  1: a frame is ready in kind, payload and
  * len (valid until the next call), 0: more bytes are needed, -1: malformed
  * (unknown kind or too long). */
-int frame_feed(struct frame_dec *, const uint8_t **p, size_t *n,
-    uint8_t *kind, const uint8_t **payload, size_t *len);
+int frame_feed(struct frame_dec *, const uint8_t **p, size_t *n, uint8_t *kind,
+    const uint8_t **payload, size_t *len);
 
 #endif

@@ -19,8 +19,8 @@ struct glob;
  * complete.  NULL with *why set to a constant sentence: too long, too many
  * segments, too many "**", bad class, NULL anchor for a relative one; *why is
  * NULL when out of memory. */
-struct glob *glob_new(const char *pattern, const char *anchor,
-    const char **why);
+struct glob *glob_new(
+    const char *pattern, const char *anchor, const char **why);
 void glob_free(struct glob *);
 /* 1 when the pattern is relative and needs an anchor. */
 int glob_needs_anchor(const char *pattern);

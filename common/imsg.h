@@ -39,6 +39,8 @@ struct imsgbuf;
 struct imsgbuf *imsg_new(int fd);
 /* Close the socket and every descriptor queued or unread.  NULL is fine. */
 void imsg_free(struct imsgbuf *);
+/* Free the buffer but give the socket back, which is then the caller's. */
+int imsg_detach(struct imsgbuf *);
 /* The socket, still owned by the buffer. */
 int imsg_fd(const struct imsgbuf *);
 /* Ask the kernel for the sender's pid with each packet.  0 or -1, errno. */

@@ -26,14 +26,14 @@ struct jail_path {
 /* One allowed system call, by name; with nargs conditions all must hold. */
 struct jail_call {
 	const char *name;
-	int narg; /* 0: any arguments; 1: condition below */
-	unsigned arg; /* which argument */
+	int narg;	      /* 0: any arguments; 1: condition below */
+	unsigned arg;	      /* which argument */
 	uint64_t mask, value; /* (arg & mask) == value */
 };
 
 struct jail {
 	int empty_root; /* pivot into an empty read-only tmpfs before ids */
-	int landlock; /* 1: restrict to paths (none: nothing opens) */
+	int landlock;	/* 1: restrict to paths (none: nothing opens) */
 	struct jail_path paths[1100];
 	size_t npaths;
 	const struct jail_call *calls; /* ends with name NULL */
@@ -57,9 +57,12 @@ void jail_seccomp(const struct jail_call *, int deny_list);
 /* no_new_privs, DUMPABLE 0, RLIMIT_CORE 0, PDEATHSIG KILL and a check that
  * the parent (ppid, 0: fd 3) is alive. */
 void jail_parent(pid_t ppid);
-/* Everything of struct jail in the right order, then one line of text that
- * says what the kernel reports of this process, into out. */
-void jail_enter(const struct jail *, int root, uid_t, gid_t, pid_t ppid,
-    char *out, size_t outsize);
+/* Empty root when asked for, then ids and capabilities. */
+void jail_drop(const struct jail *, int root, uid_t, gid_t);
+/* Parent check, no_new_privs, Landlock, DUMPABLE 0, seccomp, in this order;
+ * then one line of text that says what the kernel reports of this process,
+ * into out.  status is a descriptor of /proc/self/status opened before. */
+void jail_confine(
+    const struct jail *, pid_t ppid, int status, char *out, size_t outsize);
 
 #endif

@@ -31,9 +31,7 @@ void log_info(const char *, ...) __attribute__((format(printf, 1, 2)));
 void log_debug(const char *, ...) __attribute__((format(printf, 1, 2)));
 /* Log, tell the parent when there is one, and exit 1.  Start-up and broken
  * invariants only; a request's failure is a status for the client. */
-void fatal(const char *, ...)
-    __attribute__((format(printf, 1, 2), noreturn));
-void fatalx(const char *, ...)
-    __attribute__((format(printf, 1, 2), noreturn));
+void fatal(const char *, ...) __attribute__((format(printf, 1, 2), noreturn));
+void fatalx(const char *, ...) __attribute__((format(printf, 1, 2), noreturn));
 
 #endif

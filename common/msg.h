@@ -20,23 +20,23 @@ enum msg_type {
 
 enum fd_kind {
 	FDK_NONE, /* none may come */
-	FDK_ANY, /* one must come, of any kind (parent only) */
+	FDK_ANY,  /* one must come, of any kind (parent only) */
 	FDK_SOCKET,
 	FDK_MEMFD, /* sealed: SHRINK, GROW, WRITE and SEAL */
 	FDK_MEMFD_OPT,
-	FDK_FILE_R, /* regular file, opened read-only */
-	FDK_PIPE_R, /* pipe, read end */
-	FDK_PIPE_W, /* pipe, write end */
-	FDK_DIR, /* directory, O_PATH or read-only */
-	FDK_ANS_OPT, /* none, FILE_R, PIPE_R or PIPE_W */
+	FDK_FILE_R,   /* regular file, opened read-only */
+	FDK_PIPE_R,   /* pipe, read end */
+	FDK_PIPE_W,   /* pipe, write end */
+	FDK_DIR,      /* directory, O_PATH or read-only */
+	FDK_ANS_OPT,  /* none, FILE_R, PIPE_R or PIPE_W */
 	FDK_FACTS_OPT /* none, FILE_R or DIR */
 };
 
 /* Kinds of PC_FD. */
 enum proc_fd {
 	PFD_LISTEN = 1, /* listening socket, index into the listen list */
-	PFD_JOURNAL, /* append-only file in the state directory */
-	PFD_CONTROL /* control socket */
+	PFD_JOURNAL,	/* append-only file in the state directory */
+	PFD_CONTROL	/* control socket */
 };
 
 /* The processes, as they are named in CHILD_UP. */

@@ -10,7 +10,12 @@
 #define OP(sym, id, e, s, n, f, l, h) \
 	static const struct op_param params_##sym[] = {
 #define P(n, t, r, f) {n, t, r, f},
-#define END {NULL, T_STR, 0, 0}};
+#define END                       \
+	{                         \
+		NULL, T_STR, 0, 0 \
+	}                         \
+	}                         \
+	;
 #define ROUTE(sym, m, p, b)
 #include "common/ops.def"
 #undef OP

@@ -20,13 +20,13 @@ enum op_effect {
 };
 /* What flows besides one JSON answer. */
 enum op_stream {
-	S_NONE, /* nothing */
-	S_LIST, /* entry frames from pathd, rendered as JSON */
-	S_FILE, /* a regular file's descriptor */
-	S_PUT, /* request body into a pipe */
-	S_RUN, /* run frames from execd */
+	S_NONE,	 /* nothing */
+	S_LIST,	 /* entry frames from pathd, rendered as JSON */
+	S_FILE,	 /* a regular file's descriptor */
+	S_PUT,	 /* request body into a pipe */
+	S_RUN,	 /* run frames from execd */
 	S_BYTES, /* bytes from a pipe */
-	S_SSE /* events */
+	S_SSE	 /* events */
 };
 /* Scope kinds besides "paths", which follows from path parameters. */
 enum op_needs { N_COMMANDS = 1, N_URLS = 2, N_AGENT = 4 };
@@ -41,24 +41,24 @@ enum op_limit {
 	L_PROCS = 64
 };
 enum op_ptype {
-	T_STR, /* string */
-	T_INT, /* integer >= 0 */
+	T_STR,	 /* string */
+	T_INT,	 /* integer >= 0 */
 	T_LIMIT, /* integer >= 1, clamped to the effective limit */
 	T_BOOL,
 	T_PATH, /* bytes without NUL; NAME_base64 gives the same in JSON */
 	T_PATHLIST,
 	T_STRLIST,
 	T_STRMAP, /* object of strings */
-	T_OBJ, /* object of arguments (core.check) */
-	T_JSON /* any value, checked by its operation */
+	T_OBJ,	  /* object of arguments (core.check) */
+	T_JSON	  /* any value, checked by its operation */
 };
 /* R_CWD: resolved through the command scope's cwd, not through "paths". */
 enum op_role { R_READ = 1, R_WRITE = 2, R_DELETE = 4, R_CWD = 8 };
 enum op_pflag { PF_REQ = 1 };
 enum op_binding {
 	B_QUERY, /* arguments in the query */
-	B_JSON, /* arguments in a JSON body */
-	B_BYTES /* arguments in the query, the body or the answer is bytes */
+	B_JSON,	 /* arguments in a JSON body */
+	B_BYTES	 /* arguments in the query, the body or the answer is bytes */
 };
 
 struct op_param {

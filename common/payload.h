@@ -42,15 +42,15 @@ struct rootref {
 enum facts_status { FS_OK = 0, FS_OUTSIDE, FS_INVALID, FS_ERRNO };
 enum facts_kind { FK_MISSING = 0, FK_FILE, FK_DIR, FK_LINK, FK_OTHER };
 struct facts {
-	uint8_t status; /* enum facts_status; the rest only with FS_OK */
-	int32_t err; /* errno with FS_ERRNO */
-	char *path; /* canonical absolute path */
-	uint8_t ref; /* index into the asking rootrefs: where it lies */
-	uint16_t rel; /* bytes of path that spell that root (and sub) */
-	uint8_t kind; /* enum facts_kind of the last component */
+	uint8_t status;	  /* enum facts_status; the rest only with FS_OK */
+	int32_t err;	  /* errno with FS_ERRNO */
+	char *path;	  /* canonical absolute path */
+	uint8_t ref;	  /* index into the asking rootrefs: where it lies */
+	uint16_t rel;	  /* bytes of path that spell that root (and sub) */
+	uint8_t kind;	  /* enum facts_kind of the last component */
 	uint16_t missing; /* trailing components that do not exist */
-	uint8_t symlink; /* a component below the root was a link */
-	uint32_t mode; /* permission bits, 07777 */
+	uint8_t symlink;  /* a component below the root was a link */
+	uint32_t mode;	  /* permission bits, 07777 */
 	uint32_t nlink;
 	uint64_t size;
 	int64_t mtime; /* seconds */
@@ -76,35 +76,35 @@ int target_get(struct rbuf *, struct target *);
 /* ---- listener and monitor ---- */
 
 enum ask_body {
-	ASK_BODY_NONE, /* no body, or a JSON body that is the args */
-	ASK_BODY_STREAM, /* bytes will come through the pipe */
+	ASK_BODY_NONE,	  /* no body, or a JSON body that is the args */
+	ASK_BODY_STREAM,  /* bytes will come through the pipe */
 	ASK_BODY_CONTENT, /* JSON "content", already decoded, same pipe */
-	ASK_BODY_BAD /* JSON "content" or "encoding" cannot be decoded */
+	ASK_BODY_BAD	  /* JSON "content" or "encoding" cannot be decoded */
 };
 enum ask_flag {
-	ASK_HEAD = 1, /* HEAD request */
-	ASK_SSE = 2, /* Accept: text/event-stream */
+	ASK_HEAD = 1,	/* HEAD request */
+	ASK_SSE = 2,	/* Accept: text/event-stream */
 	ASK_EXPECT = 4, /* waits for 100 Continue */
-	ASK_RPC = 8, /* came by /rpc/, not by a REST route */
-	ASK_RANGE = 16 /* has a Range header */
+	ASK_RPC = 8,	/* came by /rpc/, not by a REST route */
+	ASK_RANGE = 16	/* has a Range header */
 };
 struct ask {
 	char reqid[ABX_REQID_LEN + 1];
-	uint16_t op; /* ops.def index or OP_NONE */
+	uint16_t op;		     /* ops.def index or OP_NONE */
 	char opname[ABX_ID_MAX + 1]; /* as asked, for the audit; may be "" */
 	uint8_t has_cred;
 	char token[ABX_TOKEN_MAX + 1]; /* wiped by ask_clear */
 	uint8_t has_peer;
-	uint8_t peer[16]; /* handle from PEER_ANS */
-	char remote[64]; /* numeric address, or "unix" */
-	uint16_t flags; /* enum ask_flag */
-	uint8_t body; /* enum ask_body */
-	uint64_t length; /* body bytes, UINT64_MAX when not known */
+	uint8_t peer[16];  /* handle from PEER_ANS */
+	char remote[64];   /* numeric address, or "unix" */
+	uint16_t flags;	   /* enum ask_flag */
+	uint8_t body;	   /* enum ask_body */
+	uint64_t length;   /* body bytes, UINT64_MAX when not known */
 	char if_match[80]; /* header value or "" */
 	char if_none_match[80];
 	char idem[ABX_ID_MAX + 1]; /* Idempotency-Key or "" */
-	uint8_t bad_idem; /* the key was malformed */
-	uint8_t args_in_fd; /* args are not inline but in the memfd */
+	uint8_t bad_idem;	   /* the key was malformed */
+	uint8_t args_in_fd;	   /* args are not inline but in the memfd */
 	struct args args;
 };
 void ask_clear(struct ask *);
@@ -115,22 +115,22 @@ int ask_get(struct rbuf *, struct ask *);
 enum ans_kind {
 	ANS_JSON, /* body is the whole answer, no descriptor */
 	ANS_FILE, /* regular file: send size bytes from its start */
-	ANS_PUT, /* pipe write end: splice the body in, then PUT_END */
+	ANS_PUT,  /* pipe write end: splice the body in, then PUT_END */
 	ANS_LIST, /* pipe read end: entry frames */
-	ANS_RUN /* pipe read end: run frames; RUN_IN follows with RUN_STDIN */
+	ANS_RUN	  /* pipe read end: run frames; RUN_IN follows with RUN_STDIN */
 };
 enum ans_flag {
-	ANS_STDIN = 1, /* RUN: a RUN_IN with the stdin pipe comes next */
+	ANS_STDIN = 1,	/* RUN: a RUN_IN with the stdin pipe comes next */
 	ANS_STREAM = 2, /* RUN: render as SSE */
-	ANS_RETRY = 4 /* retry_after is set */
+	ANS_RETRY = 4	/* retry_after is set */
 };
 struct ans {
 	uint8_t kind;
 	uint16_t status; /* HTTP status */
-	uint16_t code; /* enum code; C_OK on success */
+	uint16_t code;	 /* enum code; C_OK on success */
 	uint16_t flags;
 	uint32_t retry_after; /* seconds */
-	uint64_t size; /* FILE: bytes; RUN: max bytes a stream */
+	uint64_t size;	      /* FILE: bytes; RUN: max bytes a stream */
 	int64_t mtime;
 	uint32_t mtime_ns;
 	uint64_t dev, ino; /* FILE: for the ETag */
@@ -154,7 +154,7 @@ struct lconf {
 	uint8_t hmac_key[32];
 	uint32_t *tokens; /* first 32 bits of HMAC(key, token), owned */
 	size_t ntokens;
-	uint8_t open; /* open mode: no credential is fine everywhere */
+	uint8_t open;	   /* open mode: no credential is fine everywhere */
 	uint8_t anonymous; /* auth.anonymous */
 	uint8_t anonymous_health;
 	uint8_t has_auth_exec;
@@ -172,7 +172,7 @@ int lconf_get(struct rbuf *, struct lconf *);
 struct root_ok {
 	uint32_t id;
 	int32_t err; /* 0, or errno of opening it */
-	char *path; /* canonical spelling */
+	char *path;  /* canonical spelling */
 	uint64_t dev, ino;
 };
 void root_ok_clear(struct root_ok *);
@@ -180,12 +180,12 @@ void root_ok_put(struct wbuf *, const struct root_ok *);
 int root_ok_get(struct rbuf *, struct root_ok *);
 
 enum resolve_flag {
-	RESOLVE_OPEN = 1, /* item 0: pass it opened for reading if regular */
+	RESOLVE_OPEN = 1,   /* item 0: pass it opened for reading if regular */
 	RESOLVE_OPENDIR = 2 /* item 0: pass it as O_PATH if a directory */
 };
 struct resolve_item {
-	char *path; /* lexically normal absolute path */
-	uint8_t nofollow; /* do not follow the last component */
+	char *path;	      /* lexically normal absolute path */
+	uint8_t nofollow;     /* do not follow the last component */
 	struct rootref *refs; /* owned; the roots of the asking statement */
 	size_t nrefs;
 };
@@ -200,8 +200,8 @@ int resolve_get(struct rbuf *, struct resolve *);
 
 enum path_flag {
 	PF_CREATE_DIRS = 1, /* make missing parents */
-	PF_DURABLE = 2, /* fsync before the commit */
-	PF_NOREPLACE = 4, /* the name must be new */
+	PF_DURABLE = 2,	    /* fsync before the commit */
+	PF_NOREPLACE = 4,   /* the name must be new */
 	PF_RECURSIVE = 8,
 	PF_HARDLINKS = 16, /* files with nlink > 1 are fine */
 	PF_NOSYMLINKS = 32 /* symlinks: deny */
@@ -210,7 +210,7 @@ struct put {
 	struct target target;
 	uint16_t flags;
 	uint64_t max_bytes; /* UINT64_MAX: no limit */
-	uint32_t mode; /* permission bits, UINT32_MAX: default */
+	uint32_t mode;	    /* permission bits, UINT32_MAX: default */
 };
 void put_clear(struct put *);
 void put_put(struct wbuf *, const struct put *);
@@ -243,7 +243,7 @@ int list_get(struct rbuf *, struct list *);
 struct mutate {
 	struct target src, dst;
 	uint16_t flags;
-	uint32_t mode; /* MKDIR: permission bits, UINT32_MAX: default */
+	uint32_t mode;	     /* MKDIR: permission bits, UINT32_MAX: default */
 	struct strlist deny; /* checked below a directory before it goes */
 };
 void mutate_clear(struct mutate *);
@@ -251,7 +251,7 @@ void mutate_put(struct wbuf *, const struct mutate *);
 int mutate_get(struct rbuf *, struct mutate *);
 
 struct done {
-	uint16_t code; /* enum code */
+	uint16_t code;	/* enum code */
 	uint64_t count; /* entries removed */
 };
 void done_put(struct wbuf *, const struct done *);
@@ -282,21 +282,21 @@ void spawn_bind_put(struct wbuf *, const struct spawn_bind *);
 int spawn_bind_get(struct rbuf *, struct spawn_bind *);
 
 enum spawn_flag {
-	SPAWN_STDIN = 1, /* give a stdin pipe (ME_IN), else /dev/null */
-	SPAWN_NO_FORK = 2, /* the "strict" profile */
+	SPAWN_STDIN = 1,     /* give a stdin pipe (ME_IN), else /dev/null */
+	SPAWN_NO_FORK = 2,   /* the "strict" profile */
 	SPAWN_HEAD_TAIL = 4, /* keep 40 % head and 60 % tail of output */
-	SPAWN_STREAM = 8 /* output is followed live, not captured */
+	SPAWN_STREAM = 8     /* output is followed live, not captured */
 };
 struct spawn {
 	uint16_t flags;
 	struct strlist progs; /* absolute paths to try in order */
 	struct strlist argv;
-	struct strlist env; /* NAME=VALUE */
-	char *cwd; /* inside; the inner path of a bind, or "/" */
+	struct strlist env;  /* NAME=VALUE */
+	char *cwd;	     /* inside; the inner path of a bind, or "/" */
 	uint64_t timeout_ms; /* 0: none */
-	uint64_t idle_ms; /* 0: none */
+	uint64_t idle_ms;    /* 0: none */
 	uint64_t grace_ms;
-	uint64_t max_output; /* bytes kept of each stream */
+	uint64_t max_output;	       /* bytes kept of each stream */
 	uint64_t cpu_s, memory, procs; /* 0: none */
 };
 void spawn_clear(struct spawn *);
@@ -320,7 +320,7 @@ enum end_flag {
 	END_TRUNC_OUT = 32,
 	END_TRUNC_ERR = 64,
 	END_MEM_CGROUP = 128, /* memory enforced by cgroup, else by rlimit */
-	END_EMPTY = 256 /* the tree was seen to be empty */
+	END_EMPTY = 256	      /* the tree was seen to be empty */
 };
 /* The end of a run: ME_END, and the payload of the exit frame. */
 struct run_end {
@@ -330,7 +330,7 @@ struct run_end {
 	uint64_t utime_us, stime_us;
 	uint64_t maxrss_kb;
 	uint64_t dropped_out, dropped_err; /* bytes read and not kept */
-	uint32_t layers; /* enum exec_layer */
+	uint32_t layers;		   /* enum exec_layer */
 };
 void run_end_put(struct wbuf *, const struct run_end *);
 int run_end_get(struct rbuf *, struct run_end *);
@@ -353,7 +353,7 @@ struct boot_listen {
 	char *addr; /* numeric address, or path */
 	uint16_t port;
 	uint32_t mode; /* unix */
-	char *group; /* unix; "" for none */
+	char *group;   /* unix; "" for none */
 };
 struct boot_path {
 	uint32_t id; /* root id; 0 for exec paths */
@@ -367,16 +367,16 @@ struct boot {
 	size_t nlisten;
 	char *state_dir;
 	char *workspace_root;
-	struct strlist audit; /* "stderr", "file:PATH" */
+	struct strlist audit;	 /* "stderr", "file:PATH" */
 	struct boot_path *roots; /* for pathd */
 	size_t nroots;
 	struct boot_path *binds; /* for execd's mount namespace */
 	size_t nbinds;
 	struct strlist protect; /* directories no command may see */
-	uint32_t umask; /* of files that pathd makes */
-	uint64_t tmp_size; /* bytes */
-	uint32_t require; /* enum exec_layer */
-	uint8_t exec_used; /* some rule can run a command */
+	uint32_t umask;		/* of files that pathd makes */
+	uint64_t tmp_size;	/* bytes */
+	uint32_t require;	/* enum exec_layer */
+	uint8_t exec_used;	/* some rule can run a command */
 	uint64_t shutdown_grace_ms;
 	uint32_t restart_limit;
 	char revision[65];

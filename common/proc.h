@@ -24,8 +24,11 @@ struct proc_ops {
 	int (*fd)(enum proc_fd kind, uint32_t index, int fd);
 	/* Open what is needed while still privileged.  fatal on failure. */
 	void (*open)(const struct proc_conf *);
-	/* Fill in what is confined and how (paths may depend on CONF). */
+	/* Fill in what is confined and how; called before ids change. */
 	void (*jail)(const struct proc_conf *, struct jail *);
+	/* Optional: runs with the final ids, before Landlock and seccomp; may
+	 * open things as that user and add paths to the jail. */
+	void (*opened)(const struct proc_conf *, struct jail *);
 	/* Start work: mon is the channel's socket to the monitor (-1 in the
 	 * monitor itself, whose peers come by handler).  fatal on failure. */
 	void (*start)(struct event_base *, int mon);

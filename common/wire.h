@@ -18,13 +18,13 @@ struct wbuf {
 	size_t len; /* bytes put */
 	size_t cap; /* bytes allocated */
 	size_t max; /* len never exceeds this */
-	int err; /* sticky: out of memory or over max */
+	int err;    /* sticky: out of memory or over max */
 };
 
 struct rbuf {
 	const uint8_t *p; /* borrowed from the message */
-	size_t len; /* bytes left */
-	int err; /* sticky: short or malformed */
+	size_t len;	  /* bytes left */
+	int err;	  /* sticky: short or malformed */
 };
 
 /* Start an empty writer of at most max bytes.  Cannot fail. */
