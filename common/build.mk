@@ -31,7 +31,8 @@ L_HASH = -lbearssl
 BASE_SRC = common/wire.c common/imsg.c common/msg.c
 COMMON_SRC = common/args.c common/payload.c \
 	common/payload_exec.c common/ops.c common/codes.c \
-	common/frame.c common/hash.c common/size.c common/log.c common/glob.c
+	common/frame.c common/hash.c common/size.c common/log.c common/glob.c \
+	common/entry.c
 PROC_SRC = common/chan.c common/proc.c common/jail.c
 
 POLICY_SRC = policy/model.c policy/findings.c policy/json.c policy/config.c \
@@ -58,7 +59,7 @@ LISTENER_PURE_SRC =
 MONITOR_PURE_SRC =
 PATHD_PURE_SRC =
 
-UNIT_SRC = regress/unit/wire.c
+UNIT_SRC = regress/unit/wire.c regress/unit/entry.c
 
 # --- objects ---------------------------------------------------------------
 CORE_O = ${BASE_SRC:.c=.o} ${COMMON_SRC:.c=.o}

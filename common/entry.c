@@ -1,0 +1,272 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * Entries as clients see them: JSON, entity tags, times.  Pure; the calendar
+ * is computed here because gmtime_r opens a file on its first use.
+ */
+#include "common/entry.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/frame.h"
+#include "common/hash.h"
+#include "common/payload.h"
+#include "common/wire.h"
+
+void
+json_raw_put(struct wbuf *w, const char *s)
+{
+	wput_raw(w, s, strlen(s));
+}
+
+void
+json_uint_put(struct wbuf *w, uint64_t v)
+{
+	char buf[20];
+	size_t i = sizeof(buf);
+
+	do {
+		buf[--i] = (char)('0' + v % 10);
+		v /= 10;
+	} while (v != 0);
+	wput_raw(w, buf + i, sizeof(buf) - i);
+}
+
+/* Bytes of the well-formed UTF-8 sequence at p, 0 when there is none. */
+static size_t
+seq_len(const uint8_t *p, size_t n)
+{
+	size_t len = *p < 0x80 ? 1 : *p < 0xe0 ? 2 : *p < 0xf0 ? 3 : 4;
+
+	return len <= n && utf8_valid(p, len) ? len : 0;
+}
+
+static void
+put_escape(struct wbuf *w, uint8_t c)
+{
+	char buf[8];
+
+	switch (c) {
+	case '"':
+	case '\\':
+		buf[0] = '\\';
+		buf[1] = (char)c;
+		wput_raw(w, buf, 2);
+		return;
+	case '\n':
+		wput_raw(w, "\\n", 2);
+		return;
+	case '\r':
+		wput_raw(w, "\\r", 2);
+		return;
+	case '\t':
+		wput_raw(w, "\\t", 2);
+		return;
+	}
+	snprintf(buf, sizeof(buf), "\\u%04x", c);
+	wput_raw(w, buf, 6);
+}
+
+void
+json_str_put(struct wbuf *w, const void *s, size_t n)
+{
+	const uint8_t *p = s, *end = p + n, *run = p;
+	size_t len;
+
+	wput_raw(w, "\"", 1);
+	while (p < end) {
+		if (*p >= 0x20 && *p < 0x7f && *p != '"' && *p != '\\') {
+			p++;
+			continue;
+		}
+		len = *p < 0x80 ? 0 : seq_len(p, (size_t)(end - p));
+		if (len > 0) {
+			p += len;
+			continue;
+		}
+		wput_raw(w, run, (size_t)(p - run));
+		if (*p < 0x80)
+			put_escape(w, *p);
+		else
+			wput_raw(w, "\xef\xbf\xbd", 3);
+		run = ++p;
+	}
+	wput_raw(w, run, (size_t)(p - run));
+	wput_raw(w, "\"", 1);
+}
+
+static void
+put_le64(uint8_t *p, uint64_t v)
+{
+	int i;
+
+	for (i = 0; i < 8; i++)
+		p[i] = (uint8_t)(v >> (8 * i));
+}
+
+void
+etag_make(char out[ETAG_SIZE], uint64_t dev, uint64_t ino, uint64_t size,
+    int64_t mtime, uint32_t mtime_ns)
+{
+	uint8_t in[40], digest[SHA256_LEN];
+
+	/* a digest, so that device and inode numbers do not show */
+	put_le64(in, dev);
+	put_le64(in + 8, ino);
+	put_le64(in + 16, size);
+	put_le64(in + 24, (uint64_t)mtime);
+	put_le64(in + 32, mtime_ns);
+	sha256(in, sizeof(in), digest);
+	out[0] = '"';
+	base64url_encode(digest, 16, out + 1, ETAG_SIZE - 1);
+	out[ETAG_SIZE - 2] = '"';
+	out[ETAG_SIZE - 1] = '\0';
+}
+
+struct civil {
+	unsigned year, month, day, hour, min, sec, wday;
+};
+
+/* Days to a date by counting in 400-year eras that begin on 1 March. */
+static void
+civil_from(int64_t t, struct civil *c)
+{
+	const int64_t last = 253402300799;  /* 9999-12-31T23:59:59 */
+	const int64_t first = -62167219200; /* 0000-01-01T00:00:00 */
+	int64_t days, rest, era;
+	unsigned doe, yoe, doy, mp;
+
+	if (t > last)
+		t = last;
+	if (t < first)
+		t = first;
+	days = t / 86400;
+	rest = t % 86400;
+	if (rest < 0) {
+		rest += 86400;
+		days--;
+	}
+	c->hour = (unsigned)(rest / 3600);
+	c->min = (unsigned)(rest / 60 % 60);
+	c->sec = (unsigned)(rest % 60);
+	c->wday = (unsigned)(((days + 4) % 7 + 7) % 7);
+	days += 719468;
+	era = (days >= 0 ? days : days - 146096) / 146097;
+	doe = (unsigned)(days - era * 146097);
+	yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
+	doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
+	mp = (5 * doy + 2) / 153;
+	c->day = doy - (153 * mp + 2) / 5 + 1;
+	c->month = mp < 10 ? mp + 3 : mp - 9;
+	c->year = (unsigned)((int64_t)yoe + era * 400 + (c->month <= 2));
+}
+
+void
+time_rfc3339(char out[RFC3339_SIZE], int64_t sec, uint32_t ns)
+{
+	struct civil c;
+
+	civil_from(sec, &c);
+	snprintf(out, RFC3339_SIZE, "%04u-%02u-%02uT%02u:%02u:%02u.%03uZ",
+	    c.year % 10000, c.month % 100, c.day % 100, c.hour % 100,
+	    c.min % 100, c.sec % 100, ns / 1000000 % 1000);
+}
+
+void
+time_http(char out[HTTPDATE_SIZE], int64_t sec)
+{
+	static const char day[7][4] = {
+	    "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+	static const char mon[12][4] = {"Jan", "Feb", "Mar", "Apr", "May",
+	    "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+	struct civil c;
+
+	civil_from(sec, &c);
+	snprintf(out, HTTPDATE_SIZE, "%s, %02u %s %04u %02u:%02u:%02u GMT",
+	    day[c.wday % 7], c.day % 100, mon[(c.month - 1) % 12],
+	    c.year % 10000, c.hour % 100, c.min % 100, c.sec % 100);
+}
+
+static const char *
+type_name(uint8_t type)
+{
+	switch (type) {
+	case FK_FILE:
+		return "file";
+	case FK_DIR:
+		return "directory";
+	case FK_LINK:
+		return "symlink";
+	default:
+		return "other";
+	}
+}
+
+static void
+put_base64(struct wbuf *w, const char *name, const void *p, size_t n)
+{
+	size_t size = 4 * ((n + 2) / 3) + 1;
+	char *b;
+
+	if ((b = malloc(size)) == NULL) {
+		w->err = 1;
+		return;
+	}
+	if (base64_encode(p, n, b, size) == -1)
+		w->err = 1;
+	json_raw_put(w, ",\"");
+	json_raw_put(w, name);
+	json_raw_put(w, "\":\"");
+	json_raw_put(w, b);
+	json_raw_put(w, "\"");
+	free(b);
+}
+
+/* The path member, and its exact bytes when it is not UTF-8. */
+static void
+put_path(struct wbuf *w, const char *path, int join, const struct list_entry *e)
+{
+	char buf[ABX_PATH_MAX + 258];
+	size_t n = strnlen(path, ABX_PATH_MAX);
+
+	memcpy(buf, path, n);
+	if (join) {
+		if (n > 0 && buf[n - 1] != '/')
+			buf[n++] = '/';
+		memcpy(buf + n, e->name, e->namelen);
+		n += e->namelen;
+	}
+	json_raw_put(w, ",\"path\":");
+	json_str_put(w, buf, n);
+	if (!utf8_valid(buf, n))
+		put_base64(w, "path_base64", buf, n);
+}
+
+void
+entry_put(
+    struct wbuf *w, const char *path, int join, const struct list_entry *e)
+{
+	char mode[8], mtime[RFC3339_SIZE], etag[ETAG_SIZE];
+
+	snprintf(mode, sizeof(mode), "%04o", e->mode & 07777);
+	time_rfc3339(mtime, e->mtime, e->mtime_ns);
+	etag_make(etag, e->dev, e->ino, e->size, e->mtime, e->mtime_ns);
+	json_raw_put(w, "{\"name\":");
+	json_str_put(w, e->name, e->namelen);
+	if (!utf8_valid(e->name, e->namelen))
+		put_base64(w, "name_base64", e->name, e->namelen);
+	put_path(w, path, join, e);
+	json_raw_put(w, ",\"type\":\"");
+	json_raw_put(w, type_name(e->type));
+	json_raw_put(w, "\",\"size\":");
+	json_uint_put(w, e->size);
+	json_raw_put(w, ",\"mode\":\"");
+	json_raw_put(w, mode);
+	json_raw_put(w, "\",\"mtime\":\"");
+	json_raw_put(w, mtime);
+	json_raw_put(w, "\",\"etag\":");
+	json_str_put(w, etag, ETAG_SIZE - 1);
+	json_raw_put(w, "}");
+}
