@@ -48,11 +48,17 @@ EXECD_SRC = execd/main.c
 
 LAUNCH_SRC = execd/launch/launch.c
 
-MONITOR_SRC = monitor/main.c
+MONITOR_SRC = monitor/main.c monitor/load.c monitor/confset.c \
+	monitor/conffile.c monitor/confdirs.c
 
 ABXD_SRC = monitor/abxd.c
 
-CTL_SRC = monitor/ctl/main.c
+CTL_SRC = monitor/ctl/main.c monitor/ctl/show.c monitor/ctl/check.c \
+	monitor/ctl/ops.c monitor/ctl/hash_token.c monitor/ctl/explain.c \
+	monitor/ctl/explain_args.c monitor/ctl/explain_out.c \
+	monitor/ctl/facts.c monitor/ctl/doctor.c monitor/ctl/probe.c \
+	monitor/confset.c monitor/conffile.c monitor/confdirs.c \
+	pathd/walk.c pathd/beneath.c
 
 # Pure parts of the programs that the unit tests link.
 LISTENER_PURE_SRC =

@@ -1,0 +1,194 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * Puts the steps of a load in their order.  What is checked here, and not in
+ * policy/, needs the file system or the user data base.
+ */
+#include "monitor/confset.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "monitor/confdirs.h"
+
+const char *
+confset_severity(enum find_sev sev)
+{
+	return sev == FIND_WARN ? "warning" : "error";
+}
+
+/* Errors that nothing but another configuration can mend. */
+static int
+has_errors(const struct findings *f)
+{
+	size_t i;
+
+	for (i = 0; i < f->n; i++)
+		if (f->v[i].sev == FIND_ERROR)
+			return 1;
+	return 0;
+}
+
+void
+confset_say_why(struct confset *cs)
+{
+	if (confset_blocked(cs) && cs->found.n > 0 && !has_errors(&cs->found))
+		findings_add(&cs->found, FIND_LINT, "config.lint_errors",
+		    cs->files.file, 1, 1,
+		    "not started for the lints above; "
+		    "allow_lint_errors would start it all the same");
+}
+
+int
+confset_blocked(const struct confset *cs)
+{
+	return cs->conf == NULL || cs->found.nomem ||
+	       findings_block(&cs->found, cs->conf->allow_lint_errors);
+}
+
+static int
+world_fill(struct confset *cs, const struct confset_opts *o)
+{
+	struct conf_world *w = &cs->world;
+	int r;
+
+	w->root_start = geteuid() == 0;
+	r = confdirs_default(
+	    w->root_start, o->env, &cs->state_dir, &cs->workspace_root);
+	if (r == -1)
+		return -1;
+	w->preset = o->preset;
+	w->root = o->root;
+	w->listen = o->listen;
+	w->require_auth = o->require_auth;
+	w->default_state_dir = cs->state_dir;
+	w->default_workspace_root = cs->workspace_root;
+	w->env = o->env;
+	w->token_file = conffile_token;
+	w->arg = &cs->files;
+	w->dir_check = conffile_dir;
+	return 0;
+}
+
+/* The system users are wanted only by a start as root. */
+static void
+check_users(struct confset *cs)
+{
+	static const char *const what[] = {"listener", "monitor", "run"};
+	const char *name;
+	size_t i;
+
+	for (i = 0; i < nitems(what); i++) {
+		if ((name = cs->conf->users[i]) == NULL ||
+		    getpwnam(name) != NULL)
+			continue;
+		findings_add(&cs->found, FIND_ERROR, "config.user_missing",
+		    cs->files.file, 1, 1,
+		    "users.%s: there is no user %s (make users adds the "
+		    "default ones)",
+		    what[i], name);
+	}
+}
+
+static void
+check_state(struct confset *cs)
+{
+	uid_t uid = geteuid();
+	struct passwd *pw;
+
+	if (cs->world.root_start) {
+		if ((pw = getpwnam(cs->conf->users[1])) == NULL)
+			return; /* said by check_users */
+		uid = pw->pw_uid;
+	}
+	confdirs_check_state(
+	    cs->conf->state_dir, uid, cs->files.file, &cs->found);
+}
+
+/* A root inside a protected directory could never be used; say so, since the
+ * denials would not. */
+static void
+check_roots(struct confset *cs)
+{
+	struct policy_root root;
+	char *real;
+	size_t i, k;
+
+	for (i = 0; i < policy_nroots(cs->policy); i++) {
+		policy_root(cs->policy, i, &root);
+		if ((real = confdirs_canonical(root.path)) == NULL)
+			continue;
+		for (k = 0; k < cs->protect.n; k++)
+			if (confdirs_within(real, cs->protect.v[k]))
+				break;
+		if (k < cs->protect.n)
+			findings_add(&cs->found, FIND_WARN,
+			    "config.root_protected", cs->files.file, 1, 1,
+			    "the root %s lies in the protected directory %s; "
+			    "nothing below it can be reached",
+			    root.path, cs->protect.v[k]);
+		free(real);
+	}
+}
+
+static int
+compile(struct confset *cs)
+{
+	size_t i;
+
+	if (has_errors(&cs->found))
+		return 0;
+	if ((cs->policy = policy_new(cs->conf, &cs->found)) == NULL)
+		return has_errors(&cs->found) ? 0 : -1;
+	for (i = 0; i < cs->protect.n; i++)
+		if (policy_protect(cs->policy, cs->protect.v[i]) == -1)
+			return -1;
+	check_roots(cs);
+	return 0;
+}
+
+int
+confset_load(struct confset *cs, const struct confset_opts *o)
+{
+	memset(cs, 0, sizeof(*cs));
+	if (conffile_read(&cs->files, o->file,
+		o->file == NULL && o->preset != NULL, &cs->found) == -1 ||
+	    world_fill(cs, o) == -1)
+		return -1;
+	if (cs->found.n > 0 && cs->files.n == 0)
+		return 0; /* FILE itself is unusable: more would mislead */
+	cs->conf = conf_load(cs->files.v, cs->files.n, &cs->world, &cs->found);
+	if (cs->conf == NULL)
+		return has_errors(&cs->found) ? 0 : -1;
+	conf_lint(cs->conf, &cs->world, &cs->found);
+	if (cs->conf->state_dir == NULL) {
+		if (!has_errors(&cs->found))
+			findings_add(&cs->found, FIND_ERROR,
+			    "config.state_dir_unsafe", cs->files.file, 1, 1,
+			    "there is no home directory: set state_dir");
+		return 0;
+	}
+	if (cs->world.root_start)
+		check_users(cs);
+	check_state(cs);
+	if (confdirs_protect(&cs->protect, cs->conf, &cs->files,
+		cs->world.root_start, o->env) == -1)
+		return -1;
+	return compile(cs);
+}
+
+void
+confset_clear(struct confset *cs)
+{
+	policy_free(cs->policy);
+	conf_free(cs->conf);
+	strlist_clear(&cs->protect);
+	findings_clear(&cs->found);
+	conffile_clear(&cs->files);
+	free(cs->state_dir);
+	free(cs->workspace_root);
+	memset(cs, 0, sizeof(*cs));
+}

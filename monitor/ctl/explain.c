@@ -1,0 +1,197 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * abxctl explain: what the service would answer to a call, and why, by the
+ * same plan, walk and decision that it uses.  It spends no limit, asks no
+ * hook and does nothing of what was asked.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "monitor/ctl/ctl.h"
+#include "monitor/ctl/explain.h"
+#include "monitor/ctl/facts.h"
+
+static const struct option longopts[] = {
+    {"op", required_argument, NULL, 'o'},
+    {"arg", required_argument, NULL, 'a'},
+    {"principal", required_argument, NULL, 'P'},
+    {"role", required_argument, NULL, 'R'},
+    {"session", required_argument, NULL, 's'},
+    CTL_LONGOPTS,
+    {NULL, 0, NULL, 0},
+};
+
+static int
+parse_one(struct ctl *ctl, struct explain *e, int ch)
+{
+	switch (ch) {
+	case 'o':
+		e->opname = optarg;
+		return 0;
+	case 'P':
+		e->id = optarg;
+		return 0;
+	case 's':
+		e->session = optarg;
+		return 0;
+	case 'a':
+		return strlist_add(&e->words, optarg, strlen(optarg));
+	case 'R':
+		e->roles_given = 1;
+		if (optarg[0] == '\0') /* no role at all */
+			return 0;
+		return strlist_add(&e->roles, optarg, strlen(optarg));
+	default:
+		return ctl_option(ctl, ch);
+	}
+}
+
+static int
+parse(struct ctl *ctl, struct explain *e, int argc, char **argv)
+{
+	int ch;
+
+	optind = 1;
+	while ((ch = getopt_long(argc, argv, CTL_OPTS, longopts, NULL)) != -1)
+		if (parse_one(ctl, e, ch) == -1)
+			return -1;
+	if (optind != argc || e->opname == NULL || e->id == NULL)
+		return -1;
+	return 0;
+}
+
+/* Without --role, the roles of the token with that id. */
+static int
+default_roles(struct explain *e, const struct conf *c)
+{
+	const struct strlist *roles = NULL;
+	size_t i;
+
+	if (e->roles_given)
+		return 0;
+	for (i = 0; roles == NULL && i < c->ntokens; i++)
+		if (strcmp(c->tokens[i].id, e->id) == 0)
+			roles = &c->tokens[i].roles;
+	if (roles == NULL && c->open_mode && strcmp(e->id, "anonymous") == 0)
+		return strlist_add(&e->roles, "admin", 5);
+	for (i = 0; roles != NULL && i < roles->n; i++)
+		if (strlist_add(&e->roles, roles->v[i], strlen(roles->v[i])) ==
+		    -1)
+			return -1;
+	return 0;
+}
+
+/* The decision names the places where a program may lie; the launcher finds
+ * out which one is there.  Here too, so that a missing one is said. */
+static void
+find_program(struct explain *e)
+{
+	struct decision *d = &e->d;
+	size_t i;
+
+	if (!d->allowed || d->spawn.progs.n == 0)
+		return;
+	for (i = 0; i < d->spawn.progs.n; i++)
+		if (access(d->spawn.progs.v[i], X_OK) == 0) {
+			e->program = d->spawn.progs.v[i];
+			return;
+		}
+	d->allowed = 0;
+	d->code = C_POL_EXEC_NOT_FOUND;
+}
+
+static int
+decide(struct explain *e, const struct policy *policy, const struct call *call,
+    const struct walk_roots *roots)
+{
+	struct facts *facts;
+	struct plan plan;
+	int r;
+
+	memset(&plan, 0, sizeof(plan));
+	if (policy_plan(policy, call, &plan) == -1)
+		return -1;
+	if ((r = facts_walk(roots, &plan, &facts)) == 0) {
+		r = policy_decide(policy, call, &plan, facts, &e->d);
+		facts_free(facts, plan.nitems);
+	}
+	plan_clear(&plan);
+	if (r == 0)
+		find_program(e);
+	return r;
+}
+
+/* 0, or -1 out of memory, or 1 after a usage error was said. */
+static int
+ask(struct explain *e, struct confset *cs)
+{
+	struct walk_roots roots;
+	struct principal who = {.id = e->id};
+	struct call call = {.args = &e->args, .who = &who};
+	const char *bad = NULL;
+	int r;
+
+	call.op = op_find(e->opname);
+	call.session = e->session;
+	r = explain_args(&e->args, call.op, &e->words, &bad);
+	if (r == 1)
+		log_warnx("--arg %s: want name=value, each name once", bad);
+	if (r != 0 || default_roles(e, cs->conf) == -1)
+		return r == 1 ? 1 : -1;
+	who.roles = (const char *const *)e->roles.v;
+	who.nroles = e->roles.n;
+	who.authenticated = strcmp(e->id, "anonymous") != 0;
+	r = facts_open(&roots, cs->policy);
+	if (r == 0)
+		r = decide(e, cs->policy, &call, &roots);
+	facts_close(&roots);
+	return r;
+}
+
+static void
+explain_clear(struct explain *e)
+{
+	decision_clear(&e->d);
+	args_clear(&e->args);
+	strlist_clear(&e->roles);
+	strlist_clear(&e->words);
+}
+
+static int
+explain_run(struct ctl *ctl, struct explain *e)
+{
+	struct confset cs;
+	int r, status = CTL_USAGE;
+
+	if (ctl_load(ctl, &cs) == 0) {
+		if ((r = ask(e, &cs)) == -1)
+			log_warnx("out of memory");
+		else if (r == 0)
+			r = ctl->json ? explain_json(e, cs.policy)
+				      : explain_text(e, cs.policy);
+		if (r == 0)
+			status = e->d.allowed ? CTL_YES : CTL_NO;
+		/* its reasons are borrowed from the policy */
+		decision_clear(&e->d);
+		memset(&e->d, 0, sizeof(e->d));
+	}
+	confset_clear(&cs);
+	return status;
+}
+
+int
+explain_main(struct ctl *ctl, int argc, char **argv)
+{
+	struct explain e = {0};
+	int status;
+
+	if (parse(ctl, &e, argc, argv) == -1)
+		status = ctl_usage(argv[0]);
+	else
+		status = explain_run(ctl, &e);
+	explain_clear(&e);
+	return status;
+}
