@@ -46,7 +46,8 @@ PATHD_SRC = pathd/main.c
 
 EXECD_SRC = execd/main.c
 
-LAUNCH_SRC = execd/launch/launch.c
+LAUNCH_SRC = execd/launch/launch.c execd/launch/init.c \
+	execd/launch/landlock.c execd/launch/seccomp.c execd/launch/xl.c
 
 MONITOR_SRC = monitor/main.c monitor/load.c monitor/confset.c \
 	monitor/conffile.c monitor/confdirs.c
@@ -62,10 +63,13 @@ CTL_SRC = monitor/ctl/main.c monitor/ctl/show.c monitor/ctl/check.c \
 
 # Pure parts of the programs that the unit tests link.
 LISTENER_PURE_SRC =
-MONITOR_PURE_SRC =
+MONITOR_PURE_SRC = monitor/conffile.c monitor/confdirs.c \
+	monitor/ctl/explain_args.c
 PATHD_PURE_SRC =
 
-UNIT_SRC = regress/unit/wire.c regress/unit/entry.c
+UNIT_SRC = regress/unit/wire.c regress/unit/entry.c \
+	regress/unit/conffile.c regress/unit/confdirs.c \
+	regress/unit/explain_args.c
 
 # --- objects ---------------------------------------------------------------
 CORE_O = ${BASE_SRC:.c=.o} ${COMMON_SRC:.c=.o}

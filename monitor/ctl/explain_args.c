@@ -62,7 +62,7 @@ one_word(struct args *args, uint16_t op, const char *word)
 	if (a == NULL && (a = args_add(args, name, type)) == NULL)
 		return -1;
 	if (type == A_LIST)
-		return arg_push(a, NULL, value);
+		return arg_push(a, value, NULL);
 	if (type == A_MAP)
 		return push_pair(a, value);
 	return arg_set_str(a, value, strlen(value));
