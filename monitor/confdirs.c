@@ -243,8 +243,8 @@ confdirs_protect(struct strlist *l, const struct conf *conf,
 	return r;
 }
 
-/* The first parent of a directory that somebody besides its owner can write,
- * cut into path; NULL when there is none. */
+/* The first parent of a directory that somebody besides root and the starter
+ * can write, cut into path; NULL when there is none. */
 static const char *
 open_parent(char *path)
 {
@@ -255,9 +255,8 @@ open_parent(char *path)
 		slash[slash == path] = '\0';
 		if (stat(path, &st) == -1)
 			continue;
-		if ((st.st_mode & S_IWOTH) != 0 ||
-		    ((st.st_mode & S_IWGRP) != 0 && st.st_gid != 0 &&
-			st.st_gid != getegid()))
+		if ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0 ||
+		    (st.st_uid != 0 && st.st_uid != geteuid()))
 			return path;
 	}
 	return NULL;
@@ -276,7 +275,7 @@ confdirs_check_state(
 		if (!S_ISDIR(st.st_mode))
 			findings_add(found, FIND_ERROR, code, file, 1, 1,
 			    "state_dir %s is not a directory", state_dir);
-		else if (st.st_uid != uid)
+		else if (st.st_uid != uid && (st.st_uid != 0 || geteuid() != 0))
 			findings_add(found, FIND_ERROR, code, file, 1, 1,
 			    "state_dir %s belongs to uid %u and not to uid %u",
 			    state_dir, st.st_uid, uid);

@@ -34,8 +34,9 @@ int confdirs_within(const char *path, const char *dir);
  */
 int confdirs_protect(struct strlist *, const struct conf *,
     const struct conffile *, int root, const char *const *env);
-/* config.state_dir_unsafe unless the state directory is missing or is one
- * that only uid can write, with no writable parent. */
+/* config.state_dir_unsafe unless the state directory is missing or belongs to
+ * uid with mode 0700 (started as root: or to root, the parent hands it over
+ * then), below directories that only root and the starter can write. */
 void confdirs_check_state(
     const char *state_dir, uid_t uid, const char *file, struct findings *);
 

@@ -246,7 +246,8 @@ boot_paths(struct boot *b, const struct confset *cs)
 	for (i = 0; i < dirs->n; i++)
 		if (add_bind(b, dirs->v[i], 0) == -1)
 			return -1;
-	if (add_bind(b, cs->conf->workspace_root, 1) == -1)
+	if (b->workspace_root[0] != '\0' &&
+	    add_bind(b, b->workspace_root, 1) == -1)
 		return -1;
 	/* a directory before what lies in it */
 	qsort(b->binds, b->nbinds, sizeof(*b->binds), by_path);
@@ -313,7 +314,8 @@ boot_fill(struct boot *b, const struct confset *cs)
 	b->shutdown_grace_ms = c->shutdown_grace_ms;
 	b->restart_limit = c->restart_limit;
 	b->state_dir = strdup(c->state_dir);
-	b->workspace_root = strdup(c->workspace_root);
+	b->workspace_root =
+	    strdup(c->workspace_root != NULL ? c->workspace_root : "");
 	if (b->state_dir == NULL || b->workspace_root == NULL ||
 	    conf_revision(c, b->revision) == -1)
 		return -1;
