@@ -42,7 +42,8 @@ POLICY_SRC = policy/model.c policy/findings.c policy/json.c policy/config.c \
 
 LISTENER_SRC = listener/main.c
 
-PATHD_SRC = pathd/main.c
+PATHD_SRC = pathd/main.c pathd/pool.c pathd/worker.c pathd/put_job.c \
+	pathd/list_job.c pathd/filter.c ${PATHD_PURE_SRC}
 
 EXECD_SRC = execd/main.c
 
@@ -52,7 +53,8 @@ LAUNCH_SRC = execd/launch/launch.c execd/launch/init.c \
 MONITOR_SRC = monitor/main.c monitor/load.c monitor/confset.c \
 	monitor/conffile.c monitor/confdirs.c
 
-ABXD_SRC = monitor/abxd.c
+ABXD_SRC = monitor/abxd.c monitor/parent.c monitor/boot.c monitor/spawn.c \
+	monitor/sock.c
 
 CTL_SRC = monitor/ctl/main.c monitor/ctl/show.c monitor/ctl/check.c \
 	monitor/ctl/ops.c monitor/ctl/hash_token.c monitor/ctl/explain.c \
@@ -65,11 +67,14 @@ CTL_SRC = monitor/ctl/main.c monitor/ctl/show.c monitor/ctl/check.c \
 LISTENER_PURE_SRC =
 MONITOR_PURE_SRC = monitor/conffile.c monitor/confdirs.c \
 	monitor/ctl/explain_args.c
-PATHD_PURE_SRC =
+PATHD_PURE_SRC = pathd/beneath.c pathd/walk.c pathd/roots.c pathd/deny.c \
+	pathd/parents.c pathd/tree.c pathd/dir.c pathd/journal.c pathd/put.c \
+	pathd/list.c pathd/get.c
 
 UNIT_SRC = regress/unit/wire.c regress/unit/entry.c \
 	regress/unit/conffile.c regress/unit/confdirs.c \
-	regress/unit/explain_args.c
+	regress/unit/explain_args.c \
+	regress/unit/walk.c
 
 # --- objects ---------------------------------------------------------------
 CORE_O = ${BASE_SRC:.c=.o} ${COMMON_SRC:.c=.o}

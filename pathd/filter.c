@@ -1,0 +1,52 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * The seccomp filter of pathd and, by inheritance, of its workers: the file
+ * system, pipes, and processes made by fork.  No execve, no socket of the
+ * network, no new namespace; files are confined by Landlock, not here.
+ */
+#include <sys/prctl.h>
+#include <sys/socket.h>
+
+#include <sched.h>
+#include <signal.h>
+#include <stddef.h>
+
+#include "pathd/filter.h"
+
+#define ALL 0xffffffffffffffffULL
+/* What fork(3) passes to clone: the exit signal and two tid addresses. */
+#define FORK_FLAGS (0xffULL | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID)
+
+const struct jail_call pathd_calls[] = {
+    /* walking and looking */
+    {"openat", 0, 0, 0, 0},
+    {"openat2", 0, 0, 0, 0},
+    {"newfstatat", 0, 0, 0, 0},
+    {"statx", 0, 0, 0, 0},
+    {"readlinkat", 0, 0, 0, 0},
+    {"getdents64", 0, 0, 0, 0},
+    /* names */
+    {"mkdirat", 0, 0, 0, 0},
+    {"unlinkat", 0, 0, 0, 0},
+    {"linkat", 0, 0, 0, 0},
+    {"renameat", 0, 0, 0, 0},
+    {"renameat2", 0, 0, 0, 0},
+    {"umask", 0, 0, 0, 0},
+    /* content; a mode never has set-id or sticky bits */
+    {"fchmod", 1, 1, 07000, 0},
+    {"ftruncate", 0, 0, 0, 0},
+    {"fsync", 0, 0, 0, 0},
+    {"splice", 0, 0, 0, 0},
+    {"pipe2", 0, 0, 0, 0},
+    /* workers: forked, killed when they hang, reaped */
+    {"socketpair", 1, 0, ALL, AF_UNIX},
+    {"clone", 1, 0, ~FORK_FLAGS, 0},
+    {"set_robust_list", 0, 0, 0, 0},
+    {"getppid", 0, 0, 0, 0},
+    {"prctl", 1, 0, ALL, PR_SET_PDEATHSIG},
+    {"close_range", 0, 0, 0, 0},
+    {"kill", 1, 1, ALL, SIGKILL},
+    {"wait4", 0, 0, 0, 0},
+    {NULL, 0, 0, 0, 0},
+};

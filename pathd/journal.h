@@ -1,0 +1,37 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * Temporary names that a crash could leave behind, written down before they
+ * are made.
+ */
+#ifndef ABX_PATHD_JOURNAL_H
+#define ABX_PATHD_JOURNAL_H
+
+#include <sys/types.h>
+
+#include "pathd/pathd.h"
+
+#define JOURNAL_NAME_LEN 37	    /* ".abx-" and 128 bits in hex, no NUL */
+#define JOURNAL_LARGE (1024 * 1024) /* bytes after which to sweep */
+
+/* A fresh temporary name; out is JOURNAL_NAME_LEN + 1 bytes. */
+void journal_name(char *out);
+/* 1 when it has the form of such a name. */
+int journal_is_name(const char *);
+
+/* Write down that name, in the directory dir beneath root, is about to become
+ * the inode ino, and hold off sweeps until journal_done.  full is the path of
+ * the target below the root.  Without a journal nothing happens.  0, or -1
+ * with errno. */
+int journal_add(const struct pathd *, const struct walk_root *,
+    const char *full, int dir, const char *name, ino_t ino);
+void journal_done(const struct pathd *);
+
+/* Remove what is written down and still there as the same inode, then empty
+ * the journal; skipped when a commit is under way.  Returns how many names
+ * were removed. */
+size_t journal_sweep(const struct pathd *);
+/* 1 when it has grown enough for a sweep. */
+int journal_large(const struct pathd *);
+
+#endif

@@ -1,0 +1,19 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * What every part of pathd shares: the roots, and how new files are made.
+ */
+#ifndef ABX_PATHD_PATHD_H
+#define ABX_PATHD_PATHD_H
+
+#include <sys/types.h>
+
+#include "pathd/walk.h"
+
+struct pathd {
+	struct walk_roots roots;
+	mode_t umask; /* of new files and directories; the process has it too */
+	int journal;  /* append-only file, -1 when none was given */
+};
+
+#endif

@@ -1,0 +1,560 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * Workers and the jobs that wait for them.  Main never blocks on a slow file
+ * system: a worker that makes no progress is killed and counted until the
+ * kernel lets go of it, and its job is answered here.  Knows of a job only
+ * what it must to answer for it.
+ */
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "common/codes.h"
+#include "common/log.h"
+#include "common/proc.h"
+#include "pathd/journal.h"
+#include "pathd/pool.h"
+#include "pathd/worker.h"
+
+#define WATCH_S 5
+#define HANG_US (60ULL * 1000 * 1000)  /* without progress */
+#define QUEUE_US (60ULL * 1000 * 1000) /* without a worker */
+/* Uploads are as slow as their clients; some workers are for other things. */
+#define POOL_PUTS (POOL_MAX - 4)
+
+struct task {
+	TAILQ_ENTRY(task) entry; /* of the queue while it waits */
+	uint64_t id;
+	uint16_t type;
+	uint32_t root;
+	uint8_t *payload; /* owned, NULL once it was handed over */
+	size_t len;
+	int begun;	/* PUT_ANS or LIST_ANS went out */
+	int closed;	/* answered for good, or cancelled */
+	uint64_t since; /* queued */
+};
+TAILQ_HEAD(taskq, task);
+
+enum worker_state {
+	W_NONE,
+	W_IDLE,
+	W_BUSY,
+	W_DEAD /* let go, not reaped yet */
+};
+struct worker {
+	enum worker_state state;
+	pid_t pid;
+	struct chan *chan;
+	struct task *task;
+	uint64_t beat, since; /* last seen, and when */
+};
+
+static struct {
+	const struct pathd *pd;
+	struct event_base *base;
+	struct chan *mon;
+	struct event *watch;
+	volatile uint64_t *beats; /* shared with the workers */
+	struct worker w[POOL_MAX];
+	struct taskq queue;
+	size_t queued;
+	void (*drained)(void);
+} pool;
+
+static void pool_dispatch(void);
+
+static void
+worker_enter(struct worker *w, enum worker_state state)
+{
+	w->state = state;
+}
+
+static size_t
+count_state(enum worker_state state)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < POOL_MAX; i++)
+		n += pool.w[i].state == state;
+	return n;
+}
+
+/* ---- tasks ---- */
+
+static void
+task_free(struct task *t)
+{
+	free(t->payload);
+	free(t);
+}
+
+/* The monitor must get what it is owed. */
+static void
+tell(uint16_t type, uint64_t id, int fd, const void *p, size_t len)
+{
+	if (chan_send(pool.mon, type, id, fd, p, len) == -1 && errno != EPIPE)
+		fatal("cannot answer the monitor");
+}
+
+/* Answer for a task that nobody works on any more. */
+static void
+task_fail(struct task *t, enum code code)
+{
+	struct put_fin fin = {.code = (uint16_t)code};
+	struct done done = {.code = (uint16_t)code};
+	struct wbuf w;
+
+	if (t->closed)
+		return;
+	t->closed = 1;
+	if (t->begun && t->type == MP_LIST)
+		return; /* its pipe ends without an end frame */
+	wbuf_init(&w, 256);
+	if (t->begun)
+		put_fin_put(&w, &fin);
+	else
+		done_put(&w, &done);
+	if (w.err)
+		fatalx("out of memory");
+	tell(t->begun ? MP_PUT_FIN : MP_DONE, t->id, -1, w.p, w.len);
+	wbuf_free(&w);
+}
+
+static struct task *
+task_queued(uint64_t id)
+{
+	struct task *t;
+
+	TAILQ_FOREACH(t, &pool.queue, entry)
+	if (t->id == id)
+		return t;
+	return NULL;
+}
+
+static struct worker *
+worker_of(uint64_t id)
+{
+	size_t i;
+
+	for (i = 0; i < POOL_MAX; i++)
+		if (pool.w[i].task != NULL && pool.w[i].task->id == id)
+			return &pool.w[i];
+	return NULL;
+}
+
+static void
+task_unqueue(struct task *t)
+{
+	TAILQ_REMOVE(&pool.queue, t, entry);
+	pool.queued--;
+}
+
+/* ---- workers ---- */
+
+/* Forget a worker that ended; kill one that does not. */
+static void
+worker_reap(struct worker *w)
+{
+	pid_t rc;
+
+	do
+		rc = waitpid(w->pid, NULL, WNOHANG);
+	while (rc == -1 && errno == EINTR);
+	if (rc != 0)
+		worker_enter(w, W_NONE);
+}
+
+/* Let go of a worker: it ends when its channel does. */
+static void
+worker_drop(struct worker *w, enum code code)
+{
+	struct task *t = w->task;
+
+	chan_free(w->chan);
+	w->chan = NULL;
+	w->task = NULL;
+	worker_enter(w, W_DEAD);
+	if (t == NULL)
+		return;
+	task_fail(t, code);
+	if (t->type == MP_PUT && journal_sweep(pool.pd) > 0)
+		log_info("a temporary of a lost worker was removed");
+	task_free(t);
+}
+
+static void
+worker_free(struct worker *w)
+{
+	struct task *t = w->task;
+
+	w->task = NULL;
+	worker_enter(w, W_IDLE);
+	if (t->type == MP_PUT && journal_large(pool.pd))
+		(void)journal_sweep(pool.pd);
+	task_free(t);
+	if (count_state(W_IDLE) > POOL_KEEP && pool.queued == 0)
+		worker_drop(w, C_OK);
+	pool_dispatch();
+}
+
+static void
+worker_line(const struct imsg *m)
+{
+	int len = (int)m->len - 1;
+
+	switch (m->payload[0]) {
+	case LOGL_ERR:
+	case LOGL_WARN:
+		log_warnx("worker: %.*s", len, (const char *)m->payload + 1);
+		break;
+	default:
+		log_info("worker: %.*s", len, (const char *)m->payload + 1);
+		break;
+	}
+}
+
+/* Pass an answer on.  0, or -1 when it does not fit the task. */
+static int
+worker_answer(struct task *t, struct imsg *m)
+{
+	int last = m->type == MP_PUT_FIN || m->type == MP_DONE;
+	int fd = m->fd;
+
+	if (t->begun
+		? m->type != MP_PUT_FIN || t->type != MP_PUT
+		: m->type != MP_DONE &&
+		      m->type != (t->type == MP_PUT ? MP_PUT_ANS : MP_LIST_ANS))
+		return -1;
+	if (t->closed)
+		return 0; /* cancelled meanwhile */
+	m->fd = -1;
+	tell(m->type, m->id, fd, m->payload, m->len);
+	t->begun = 1;
+	t->closed = last;
+	return 0;
+}
+
+static int
+worker_msg_cb(struct chan *c, struct imsg *m, void *arg)
+{
+	struct worker *w = arg;
+	const char *why;
+
+	if (msg_check(m, &why) == -1)
+		return -1;
+	if (m->type == PC_LOG) {
+		worker_line(m);
+		return 0;
+	}
+	if (w->task == NULL || m->id != w->task->id)
+		return -1;
+	if (m->type != PW_FREE)
+		return worker_answer(w->task, m);
+	task_fail(w->task, C_SRV_INTERNAL); /* unless it was answered */
+	worker_free(w);
+	return 0;
+}
+
+static void
+worker_gone_cb(struct chan *c, int error, void *arg)
+{
+	struct worker *w = arg;
+
+	if (error == EBADMSG)
+		(void)kill(w->pid, SIGKILL);
+	log_warnx("worker %d is gone", (int)w->pid);
+	worker_drop(w, C_SRV_UNAVAILABLE);
+	pool_dispatch();
+}
+
+static void
+worker_child(int sock, volatile uint64_t *beat, pid_t main_pid)
+{
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == -1 ||
+	    getppid() != main_pid)
+		_exit(1);
+	worker_main(pool.pd, sock, beat);
+}
+
+/* 0, or -1 when there is none to be had now. */
+static int
+worker_start(struct worker *w)
+{
+	pid_t self = getpid();
+	int sv[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK,
+		0, sv) == -1) {
+		log_warn("socketpair");
+		return -1;
+	}
+	if ((w->pid = fork()) == 0)
+		worker_child(sv[1], &pool.beats[w - pool.w], self);
+	close(sv[1]);
+	if (w->pid == -1) {
+		log_warn("fork");
+		close(sv[0]);
+		return -1;
+	}
+	w->chan = chan_new(pool.base, sv[0], worker_msg_cb, worker_gone_cb, w);
+	if (w->chan == NULL) {
+		close(sv[0]);
+		worker_enter(w, W_DEAD);
+		return -1;
+	}
+	worker_enter(w, W_IDLE);
+	return 0;
+}
+
+/* One that is idle, or a new one; NULL when there is none to be had. */
+static struct worker *
+worker_get(void)
+{
+	struct worker *none = NULL;
+	size_t i;
+
+	for (i = 0; i < POOL_MAX; i++) {
+		if (pool.w[i].state == W_IDLE)
+			return &pool.w[i];
+		if (pool.w[i].state == W_DEAD)
+			worker_reap(&pool.w[i]);
+		if (pool.w[i].state == W_NONE && none == NULL)
+			none = &pool.w[i];
+	}
+	return none != NULL && worker_start(none) == 0 ? none : NULL;
+}
+
+/* ---- who is next ---- */
+
+/* Uploads leave some workers to others, and where there are several roots a
+ * single one leaves half of them. */
+static int
+task_may_run(const struct task *t)
+{
+	size_t i, puts = 0, same = 0;
+
+	for (i = 0; i < POOL_MAX; i++) {
+		if (pool.w[i].task == NULL)
+			continue;
+		puts += pool.w[i].task->type == MP_PUT;
+		same += pool.w[i].task->root == t->root;
+	}
+	if (t->type == MP_PUT && puts >= POOL_PUTS)
+		return 0;
+	return pool.pd->roots.n < 2 || same < POOL_MAX / 2;
+}
+
+static struct task *
+task_next(void)
+{
+	struct task *t;
+
+	TAILQ_FOREACH(t, &pool.queue, entry)
+	if (task_may_run(t))
+		return t;
+	return NULL;
+}
+
+static void
+watch_soon(void)
+{
+	static const struct timeval tv = {WATCH_S, 0};
+
+	if (!evtimer_pending(pool.watch, NULL) &&
+	    evtimer_add(pool.watch, &tv) == -1)
+		fatalx("timer");
+}
+
+static void
+worker_assign(struct worker *w, struct task *t)
+{
+	task_unqueue(t);
+	w->task = t;
+	w->beat = pool.beats[w - pool.w];
+	w->since = proc_now_us();
+	worker_enter(w, W_BUSY);
+	if (chan_send(w->chan, t->type, t->id, -1, t->payload, t->len) == -1) {
+		(void)kill(w->pid, SIGKILL);
+		worker_drop(w, C_SRV_UNAVAILABLE);
+		return;
+	}
+	free(t->payload);
+	t->payload = NULL;
+	watch_soon();
+}
+
+static void
+pool_dispatch(void)
+{
+	struct worker *w;
+	struct task *t;
+
+	while ((t = task_next()) != NULL && (w = worker_get()) != NULL)
+		worker_assign(w, t);
+	if (pool.queued > 0)
+		watch_soon();
+	if (pool.drained != NULL && pool.queued == 0 &&
+	    count_state(W_BUSY) == 0)
+		pool.drained();
+}
+
+/* ---- the watch ---- */
+
+static void
+watch_worker(struct worker *w, uint64_t now)
+{
+	uint64_t beat = pool.beats[w - pool.w];
+
+	if (w->state == W_DEAD)
+		worker_reap(w);
+	if (w->state != W_BUSY)
+		return;
+	if (beat != w->beat) {
+		w->beat = beat;
+		w->since = now;
+		return;
+	}
+	if (now - w->since < HANG_US)
+		return;
+	log_warnx("worker %d hangs and is given up", (int)w->pid);
+	(void)kill(w->pid, SIGKILL);
+	worker_drop(w, C_FS_TIMEOUT);
+}
+
+static void
+watch_queue(uint64_t now)
+{
+	struct task *t, *next;
+
+	for (t = TAILQ_FIRST(&pool.queue); t != NULL; t = next) {
+		next = TAILQ_NEXT(t, entry);
+		if (now - t->since < QUEUE_US)
+			continue;
+		task_unqueue(t);
+		task_fail(t, C_FS_TIMEOUT);
+		task_free(t);
+	}
+}
+
+static void
+watch_cb(evutil_socket_t fd, short what, void *arg)
+{
+	uint64_t now = proc_now_us();
+	size_t i;
+
+	for (i = 0; i < POOL_MAX; i++)
+		watch_worker(&pool.w[i], now);
+	watch_queue(now);
+	pool_dispatch();
+	if (count_state(W_BUSY) + count_state(W_DEAD) > 0)
+		watch_soon();
+}
+
+/* ---- for main ---- */
+
+void
+pool_start(const struct pathd *pd, struct event_base *base, struct chan *mon)
+{
+	void *p;
+	size_t i;
+
+	pool.pd = pd;
+	pool.base = base;
+	pool.mon = mon;
+	TAILQ_INIT(&pool.queue);
+	if ((pool.watch = evtimer_new(base, watch_cb, NULL)) == NULL)
+		fatalx("timer");
+	p = mmap(NULL, POOL_MAX * sizeof(*pool.beats), PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED)
+		fatal("mmap");
+	pool.beats = p;
+	for (i = 0; i < POOL_KEEP; i++)
+		if (worker_start(&pool.w[i]) == -1)
+			fatalx("no worker can be started");
+}
+
+int
+pool_add(
+    uint16_t type, uint64_t id, uint32_t root, const void *payload, size_t len)
+{
+	struct task *t;
+
+	if (task_queued(id) != NULL || worker_of(id) != NULL)
+		return -1;
+	if ((t = calloc(1, sizeof(*t))) == NULL)
+		fatal("calloc");
+	t->id = id;
+	t->type = type;
+	t->root = root;
+	t->since = proc_now_us();
+	if (pool.queued >= POOL_QUEUE || (t->payload = malloc(len)) == NULL) {
+		task_fail(t, C_SRV_UNAVAILABLE);
+		task_free(t);
+		return 0;
+	}
+	memcpy(t->payload, payload, len);
+	t->len = len;
+	TAILQ_INSERT_TAIL(&pool.queue, t, entry);
+	pool.queued++;
+	pool_dispatch();
+	return 0;
+}
+
+int
+pool_put_end(uint64_t id, const void *payload, size_t len)
+{
+	struct worker *w;
+
+	if (task_queued(id) != NULL)
+		return -1;
+	if ((w = worker_of(id)) == NULL || w->task->closed)
+		return 0;
+	if (w->task->type != MP_PUT || !w->task->begun)
+		return -1;
+	if (chan_send(w->chan, MP_PUT_END, id, -1, payload, len) == -1) {
+		(void)kill(w->pid, SIGKILL);
+		worker_drop(w, C_SRV_UNAVAILABLE);
+		pool_dispatch();
+	}
+	return 0;
+}
+
+void
+pool_cancel(uint64_t id)
+{
+	struct worker *w;
+	struct task *t;
+
+	if ((t = task_queued(id)) != NULL) {
+		task_unqueue(t);
+		task_free(t);
+		return;
+	}
+	if ((w = worker_of(id)) == NULL)
+		return;
+	w->task->closed = 1;
+	if (chan_send(w->chan, MP_CANCEL, id, -1, NULL, 0) == -1) {
+		(void)kill(w->pid, SIGKILL);
+		worker_drop(w, C_OK);
+		pool_dispatch();
+	}
+}
+
+void
+pool_drain(void (*done)(void))
+{
+	pool.drained = done;
+	pool_dispatch();
+}

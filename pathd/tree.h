@@ -1,0 +1,33 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * Walking everything below a directory, through directory descriptors that
+ * are opened again without following at each level.  Iterative and bounded.
+ */
+#ifndef ABX_PATHD_TREE_H
+#define ABX_PATHD_TREE_H
+
+#include "common/codes.h"
+
+#define TREE_DEPTH 1024 /* levels, one descriptor each */
+
+struct stat;
+struct tree_ops {
+	/* An entry, before it is entered when it is a directory; name is in
+	 * dir, path is canonical.  Anything but C_OK ends the walk. */
+	enum code (*entry)(void *arg, int dir, const char *name,
+	    const char *path, const struct stat *);
+	/* A directory whose entries were all seen.  NULL: not asked. */
+	enum code (*leave)(void *arg, int dir, const char *name);
+	/* 1 ends the walk with C_SRV_UNAVAILABLE.  NULL: never. */
+	int (*stop)(void *arg);
+};
+
+/* Walk below dir, a readable directory (borrowed) that is spelled path.  C_OK
+ * or what ended it: a code of ops, of the file system, C_FS_NAME_TOO_LONG for
+ * a tree that is too deep, C_FS_PERMISSION at another file system.  When the
+ * callbacks remove entries, some file systems let others be missed. */
+enum code tree_walk(
+    int dir, const char *path, const struct tree_ops *, void *arg);
+
+#endif

@@ -1,0 +1,530 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * Where a path really lies (design: paths, "Canonicalisation").  Components
+ * are opened one by one without following, links are read here, and each link
+ * is judged by the roots of the asking statement.  Only facts: nothing is
+ * decided, changed or remembered.  Linked by abxctl too, so it has no globals.
+ */
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/abx.h"
+#include "pathd/beneath.h"
+#include "pathd/walk.h"
+
+#define OPEN_READ (O_RDONLY | O_NONBLOCK | O_NOCTTY)
+#define OPEN_TRIES 16 /* walks of a path that changes under our feet */
+
+/* A walk under way: path is what is known, rest what is still to be walked. */
+struct walk {
+	const struct walk_roots *roots;
+	const struct resolve_item *item;
+	const struct walk_root *root;
+	size_t base;	/* bytes of path that spell root and sub */
+	int fd;		/* of path; root->fd or owned */
+	struct stat st; /* of fd */
+	unsigned links, missing;
+	int symlink;
+	size_t len;
+	char *next; /* into rest */
+	char path[ABX_PATH_MAX + 1];
+	char rest[2 * ABX_PATH_MAX + 2];
+};
+
+/* Where a spelled path starts: a reference and what follows it. */
+struct start {
+	size_t ref;
+	const struct walk_root *root;
+	const char *rest; /* below the root's own directory, sub included */
+	size_t spelled;	  /* bytes of the path before rest and its slash */
+};
+
+const struct walk_root *
+walk_root(const struct walk_roots *roots, uint32_t id)
+{
+	size_t i;
+
+	if (id < roots->n && roots->v[id].id == id)
+		return &roots->v[id];
+	for (i = 0; i < roots->n; i++)
+		if (roots->v[i].id == id)
+			return &roots->v[i];
+	return NULL;
+}
+
+/* What follows dir in path: "" or text behind the slash; NULL when path does
+ * not lie in dir. */
+static const char *
+after(const char *path, const char *dir)
+{
+	size_t n = strlen(dir);
+
+	if (strncmp(path, dir, n) != 0)
+		return NULL;
+	if (path[n] == '\0')
+		return path + n;
+	return path[n] == '/' ? path + n + 1 : NULL;
+}
+
+/* The longest spelling of an asking root that path starts with: 0 or -1. */
+static int
+walk_start(const struct walk_roots *roots, const struct resolve_item *it,
+    const char *path, struct start *s)
+{
+	const struct walk_root *r;
+	const char *spell[2], *rest;
+	size_t i, k, n, best = 0;
+	int found = 0;
+
+	for (i = 0; i < it->nrefs; i++) {
+		r = walk_root(roots, it->refs[i].root);
+		if (r == NULL || r->fd == -1)
+			continue;
+		spell[0] = r->path;
+		spell[1] = r->conf;
+		for (k = 0; k < nitems(spell); k++) {
+			if ((rest = after(path, spell[k])) == NULL)
+				continue;
+			n = strlen(spell[k]);
+			if (it->refs[i].sub[0] != '\0') {
+				if (after(rest, it->refs[i].sub) == NULL)
+					continue;
+				n += 1 + strlen(it->refs[i].sub);
+			}
+			if (found && n <= best)
+				continue;
+			found = 1;
+			best = n;
+			s->ref = i;
+			s->root = r;
+			s->rest = rest;
+			s->spelled = strlen(spell[k]);
+		}
+	}
+	return found ? 0 : -1;
+}
+
+/* The asking root that is nearest to a canonical path. */
+static void
+walk_owner(const struct walk_roots *roots, const struct resolve_item *it,
+    struct facts *f)
+{
+	const struct walk_root *r;
+	const char *rest;
+	size_t i, n;
+
+	f->rel = 0;
+	for (i = 0; i < it->nrefs; i++) {
+		r = walk_root(roots, it->refs[i].root);
+		if (r == NULL || r->fd == -1 ||
+		    (rest = after(f->path, r->path)) == NULL)
+			continue;
+		n = strlen(r->path);
+		if (it->refs[i].sub[0] != '\0') {
+			if (after(rest, it->refs[i].sub) == NULL)
+				continue;
+			n += 1 + strlen(it->refs[i].sub);
+		}
+		if (n > f->rel) {
+			f->ref = (uint8_t)i;
+			f->rel = (uint16_t)n;
+		}
+	}
+}
+
+static void
+facts_stat(struct facts *f, const struct stat *st)
+{
+	f->kind = beneath_kind(st->st_mode);
+	f->mode = st->st_mode & 07777;
+	f->nlink = (uint32_t)st->st_nlink;
+	f->size = (uint64_t)st->st_size;
+	f->mtime = st->st_mtim.tv_sec;
+	f->mtime_ns = (uint32_t)st->st_mtim.tv_nsec;
+	f->dev = st->st_dev;
+	f->ino = st->st_ino;
+}
+
+static size_t
+segments(const char *path)
+{
+	size_t n = 0;
+
+	for (; *path != '\0'; path++)
+		n += *path == '/';
+	return n;
+}
+
+/* ---- the slow walk ---- */
+
+static void
+walk_setfd(struct walk *w, int fd)
+{
+	if (w->fd != -1 && w->fd != w->root->fd)
+		close(w->fd);
+	w->fd = fd;
+}
+
+/* Go to the root that contains an absolute path; what lies below it is still
+ * to be walked.  FS_OK or FS_OUTSIDE. */
+static enum facts_status
+walk_enter(struct walk *w, const char *path)
+{
+	struct start s;
+	const char *sub;
+
+	if (walk_start(w->roots, w->item, path, &s) == -1)
+		return FS_OUTSIDE;
+	if (w->root != NULL)
+		walk_setfd(w, -1);
+	w->root = s.root;
+	w->fd = s.root->fd;
+	if (fstat(w->fd, &w->st) == -1)
+		return FS_OUTSIDE;
+	w->len = strlen(s.root->path);
+	memcpy(w->path, s.root->path, w->len + 1);
+	w->base = w->len;
+	sub = w->item->refs[s.ref].sub;
+	if (*sub != '\0')
+		w->base += 1 + strlen(sub);
+	memmove(w->rest, s.rest, strlen(s.rest) + 1);
+	w->next = w->rest;
+	return FS_OK;
+}
+
+/* Empty and "." components of an absolute target are only spelling; ".." is
+ * left for the walk.  In place. */
+static void
+squeeze(char *path)
+{
+	char *in = path, *out = path;
+	size_t n;
+
+	while (*in != '\0') {
+		while (*in == '/')
+			in++;
+		n = strcspn(in, "/");
+		if (n == 0 || (n == 1 && *in == '.')) {
+			in += n;
+			continue;
+		}
+		*out++ = '/';
+		memmove(out, in, n);
+		out += n;
+		in += n;
+	}
+	if (out == path)
+		*out++ = '/';
+	*out = '\0';
+}
+
+/* Put a link's target in front of what is still to be walked. */
+static int
+walk_link(struct walk *w, int link, struct facts *f)
+{
+	char buf[sizeof(w->rest)];
+	size_t left = strlen(w->next);
+	ssize_t n;
+
+	if (w->len < w->base)
+		return FS_OUTSIDE; /* a principal's own root is no link */
+	if (++w->links > WALK_LINKS)
+		return FS_INVALID;
+	w->symlink = 1;
+	n = readlinkat(link, "", buf, ABX_PATH_MAX + 1);
+	if (n == -1) {
+		f->err = errno;
+		return FS_ERRNO;
+	}
+	if (n == 0 || n > ABX_PATH_MAX ||
+	    (size_t)n + 1 + left >= sizeof(w->rest))
+		return FS_INVALID;
+	buf[n] = '\0';
+	if (left > 0) {
+		buf[n] = '/';
+		memcpy(buf + n + 1, w->next, left + 1);
+	}
+	if (*buf == '/') {
+		squeeze(buf);
+		return walk_enter(w, buf);
+	}
+	memcpy(w->rest, buf, strlen(buf) + 1);
+	w->next = w->rest;
+	return FS_OK;
+}
+
+/* ".." of a link's target: to the directory that the walk came through. */
+static int
+walk_up(struct walk *w, struct facts *f)
+{
+	size_t top = strlen(w->root->path);
+	char *slash;
+	int fd;
+
+	if (w->len <= w->base)
+		return FS_OUTSIDE;
+	if (w->missing > 0 || !S_ISDIR(w->st.st_mode)) {
+		f->err = w->missing > 0 ? ENOENT : ENOTDIR;
+		return FS_ERRNO;
+	}
+	slash = strrchr(w->path + top, '/');
+	*slash = '\0';
+	w->len = (size_t)(slash - w->path);
+	fd = beneath_open(w->root->fd, w->len == top ? "" : w->path + top + 1,
+	    O_PATH | O_DIRECTORY);
+	if (fd == -1 || fstat(fd, &w->st) == -1) {
+		f->err = errno;
+		if (fd != -1)
+			close(fd);
+		return FS_ERRNO;
+	}
+	walk_setfd(w, fd);
+	return FS_OK;
+}
+
+static int
+walk_append(struct walk *w, const char *name, size_t n)
+{
+	if (w->len + 1 + n > ABX_PATH_MAX)
+		return FS_INVALID;
+	w->path[w->len++] = '/';
+	memcpy(w->path + w->len, name, n);
+	w->len += n;
+	w->path[w->len] = '\0';
+	return FS_OK;
+}
+
+/* One named component of n bytes at name (inside rest). */
+static int
+walk_name(struct walk *w, char *name, size_t n, struct facts *f)
+{
+	struct stat st;
+	int fd, rc;
+
+	if (w->missing > 0) {
+		w->missing++;
+		return walk_append(w, name, n);
+	}
+	if (n > NAME_MAX) {
+		f->err = ENAMETOOLONG;
+		return FS_ERRNO;
+	}
+	name[n] = '\0'; /* its slash was passed already */
+	fd = openat(w->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (fd == -1 && errno == ENOENT) {
+		w->missing = 1;
+		return walk_append(w, name, n);
+	}
+	if (fd == -1 || fstat(fd, &st) == -1) {
+		f->err = errno;
+		if (fd != -1)
+			close(fd);
+		return FS_ERRNO;
+	}
+	if (S_ISLNK(st.st_mode) && (*w->next != '\0' || !w->item->nofollow)) {
+		rc = walk_link(w, fd, f);
+		close(fd);
+		return rc;
+	}
+	walk_setfd(w, fd);
+	w->st = st;
+	return walk_append(w, name, n);
+}
+
+/* Take one component off rest. */
+static int
+walk_step(struct walk *w, struct facts *f)
+{
+	char *name = w->next;
+	size_t n = strcspn(name, "/");
+
+	w->next += n;
+	if (*w->next == '/')
+		w->next++;
+	if (n == 0)
+		return FS_OK;
+	if (n == 1 && *name == '.') {
+		if (w->missing > 0 || S_ISDIR(w->st.st_mode))
+			return FS_OK;
+		f->err = ENOTDIR;
+		return FS_ERRNO;
+	}
+	if (n == 2 && name[0] == '.' && name[1] == '.')
+		return walk_up(w, f);
+	return walk_name(w, name, n, f);
+}
+
+/* The facts of a walk that came to its end: 0, -1 out of memory. */
+static int
+walk_facts(struct walk *w, struct facts *f)
+{
+	if (segments(w->path) > ABX_PATH_SEGS) {
+		f->status = FS_INVALID;
+		return 0;
+	}
+	if ((f->path = strdup(w->path)) == NULL)
+		return -1;
+	f->symlink = w->symlink != 0;
+	f->missing = (uint16_t)w->missing;
+	if (w->missing == 0)
+		facts_stat(f, &w->st);
+	walk_owner(w->roots, w->item, f);
+	return 0;
+}
+
+static int
+walk_slow(const struct walk_roots *roots, const struct resolve_item *it,
+    struct facts *f, int *fd)
+{
+	struct walk w;
+	int rc = 0;
+
+	w.roots = roots;
+	w.item = it;
+	w.root = NULL;
+	w.fd = -1;
+	w.links = w.missing = 0;
+	w.symlink = 0;
+	f->status = (uint8_t)walk_enter(&w, it->path);
+	while (f->status == FS_OK && *w.next != '\0')
+		f->status = (uint8_t)walk_step(&w, f);
+	if (f->status == FS_OK)
+		rc = walk_facts(&w, f);
+	if (rc == 0 && f->status == FS_OK && w.missing == 0 && fd != NULL) {
+		*fd =
+		    w.fd == w.root->fd ? fcntl(w.fd, F_DUPFD_CLOEXEC, 3) : w.fd;
+		w.fd = -1;
+	}
+	if (w.root != NULL)
+		walk_setfd(&w, -1);
+	return rc;
+}
+
+/* ---- the common case: no link on the way ---- */
+
+/* 1 when the facts are there, 0 when the walk must be made, -1 out of
+ * memory. */
+static int
+walk_fast(const struct walk_roots *roots, const struct resolve_item *it,
+    enum walk_want want, struct facts *f, int *out)
+{
+	struct start s;
+	struct stat st;
+	size_t n, len;
+	int fd;
+
+	if (walk_start(roots, it, it->path, &s) == -1) {
+		f->status = FS_OUTSIDE;
+		return 1;
+	}
+	n = strlen(s.root->path);
+	len = strlen(s.rest);
+	if (n + 1 + len > ABX_PATH_MAX)
+		return 0;
+	fd = beneath_open(
+	    s.root->fd, s.rest, want == WALK_READ ? OPEN_READ : O_PATH);
+	if (fd == -1)
+		return 0;
+	if (fstat(fd, &st) == -1 || S_ISLNK(st.st_mode)) {
+		close(fd);
+		return 0;
+	}
+	*out = fd;
+	if ((f->path = malloc(n + len + 2)) == NULL)
+		return -1;
+	memcpy(f->path, s.root->path, n + 1);
+	if (len > 0) {
+		f->path[n] = '/';
+		memcpy(f->path + n + 1, s.rest, len + 1);
+	}
+	if (segments(f->path) > ABX_PATH_SEGS)
+		f->status = FS_INVALID;
+	facts_stat(f, &st);
+	walk_owner(roots, it, f);
+	return 1;
+}
+
+/* Open for reading what the slow walk found: 0 with the descriptor's own
+ * facts, 1 to walk again because the path changed. */
+static int
+walk_read(const struct walk_roots *roots, const struct resolve_item *it,
+    struct facts *f, int *out)
+{
+	const struct walk_root *r = walk_root(roots, it->refs[f->ref].root);
+	const char *rel = after(f->path, r->path);
+	struct stat st;
+	int fd;
+
+	fd = beneath_open(r->fd, rel == NULL ? "" : rel, OPEN_READ);
+	if (fd == -1 || fstat(fd, &st) == -1) {
+		f->err = errno;
+		if (fd != -1)
+			close(fd);
+		return f->err == ELOOP || f->err == ENOTDIR ||
+		       f->err == ENOENT || f->err == EXDEV;
+	}
+	if (!S_ISREG(st.st_mode)) {
+		close(fd);
+		return 1;
+	}
+	facts_stat(f, &st);
+	*out = fd;
+	return 0;
+}
+
+/* One whole walk: 0, 1 when the path changed, -1 out of memory. */
+static int
+walk_once(const struct walk_roots *roots, const struct resolve_item *it,
+    enum walk_want want, struct facts *f, int *fd)
+{
+	int rc;
+
+	if ((rc = walk_fast(roots, it, want, f, fd)) == -1)
+		return -1;
+	if (rc == 0 &&
+	    walk_slow(roots, it, f, want == WALK_DIR ? fd : NULL) == -1)
+		return -1;
+	if (f->status != FS_OK || *fd != -1 || want != WALK_READ ||
+	    f->kind != FK_FILE)
+		return 0;
+	return walk_read(roots, it, f, fd);
+}
+
+int
+walk_resolve(const struct walk_roots *roots, const struct resolve_item *it,
+    enum walk_want want, struct facts *f, int *fdp)
+{
+	int fd = -1, i, rc = 1;
+
+	if (fdp != NULL)
+		*fdp = -1;
+	for (i = 0; rc == 1 && i < OPEN_TRIES; i++) {
+		memset(f, 0, sizeof(*f));
+		rc = walk_once(roots, it, want, f, &fd);
+		if (rc == 1 && i + 1 < OPEN_TRIES)
+			facts_clear(f);
+	}
+	if (rc == 1) {
+		f->status = FS_ERRNO;
+		f->err = ELOOP;
+	}
+	if (rc == -1)
+		facts_clear(f);
+	if (fd != -1 &&
+	    (rc != 0 || fdp == NULL || want == WALK_FACTS ||
+		f->status != FS_OK ||
+		f->kind != (want == WALK_READ ? FK_FILE : FK_DIR))) {
+		close(fd);
+		fd = -1;
+	}
+	if (fdp != NULL)
+		*fdp = fd;
+	return rc == -1 ? -1 : 0;
+}

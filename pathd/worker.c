@@ -1,0 +1,275 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * The worker's side of the pool: one job at a time, its answers and its log
+ * lines go to main.  Forked from main, so it has main's confinement and needs
+ * none of its own; it decides nothing and talks to nobody else.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "common/msg.h"
+#include "pathd/dir.h"
+#include "pathd/worker.h"
+
+#define SLICE_MS 5000	/* longest wait without a beat */
+#define CHECK_EVERY 256 /* ticks between two looks at the channel */
+
+static struct imsgbuf *log_im;
+
+/* ---- descriptors ---- */
+
+static int
+fd_cmp(const void *a, const void *b)
+{
+	int x = *(const int *)a, y = *(const int *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Main's channels must not live on in here. */
+static void
+close_others(const struct pathd *pd, int sock)
+{
+	int keep[ABX_MAX_ROOTS + 2], last = STDERR_FILENO;
+	size_t i, n = 0;
+
+	keep[n++] = sock;
+	if (pd->journal != -1)
+		keep[n++] = pd->journal;
+	for (i = 0; i < pd->roots.n && i < ABX_MAX_ROOTS; i++)
+		if (pd->roots.v[i].fd != -1)
+			keep[n++] = pd->roots.v[i].fd;
+	qsort(keep, n, sizeof(keep[0]), fd_cmp);
+	for (i = 0; i < n; i++) {
+		if (keep[i] <= last)
+			continue;
+		if (keep[i] > last + 1 && close_range((unsigned)last + 1,
+					      (unsigned)keep[i] - 1, 0) == -1)
+			_exit(1);
+		last = keep[i];
+	}
+	if (close_range((unsigned)last + 1, ~0U, 0) == -1)
+		_exit(1);
+}
+
+/* ---- messages ---- */
+
+static void
+flush(struct imsgbuf *im)
+{
+	struct pollfd p = {imsg_fd(im), POLLOUT, 0};
+	int rc;
+
+	while ((rc = imsg_flush(im)) == 1)
+		if (poll(&p, 1, -1) == -1 && errno != EINTR)
+			_exit(1);
+	if (rc == -1)
+		_exit(0); /* main is gone */
+}
+
+static void
+worker_log(enum log_level level, const char *line)
+{
+	uint8_t buf[1024];
+	size_t n = strnlen(line, sizeof(buf) - 1);
+
+	buf[0] = (uint8_t)level;
+	memcpy(buf + 1, line, n);
+	if (imsg_compose(log_im, PC_LOG, 0, -1, buf, n + 1) == 0)
+		flush(log_im);
+}
+
+/* A message during a job: about that job, or one that ended before main
+ * knew. */
+static void
+job_message(struct job *j, const struct imsg *m)
+{
+	struct rbuf r;
+	const char *why;
+
+	if (msg_check(m, &why) == -1 ||
+	    (m->type != MP_CANCEL && m->type != MP_PUT_END))
+		_exit(1);
+	if (m->id != j->id)
+		return;
+	if (m->type == MP_CANCEL) {
+		j->over = 1;
+		return;
+	}
+	rbuf_init(&r, m->payload, m->len);
+	j->total = rget_u64(&r);
+	j->whole = rget_bool(&r);
+	if (rget_end(&r) == -1)
+		_exit(1);
+	j->ended = 1;
+}
+
+/* Take what is there: first what came in one packet with the job itself. */
+static void
+job_read(struct job *j)
+{
+	struct imsg m;
+	int rc;
+
+	do
+		while (imsg_get(j->im, &m))
+			job_message(j, &m);
+	while ((rc = imsg_read(j->im)) == 1);
+	if (rc == -1)
+		_exit(0);
+}
+
+int
+job_stop(void *arg)
+{
+	struct job *j = arg;
+
+	++*j->beat;
+	if (j->ticks++ % CHECK_EVERY == 0)
+		job_read(j);
+	return j->over;
+}
+
+int
+job_wait(struct job *j, int fd, short events)
+{
+	struct pollfd p[2] = {{imsg_fd(j->im), POLLIN, 0}, {fd, events, 0}};
+	int n;
+
+	if (job_stop(j))
+		return -1;
+	n = poll(p, 2, SLICE_MS);
+	if (n == -1 && errno != EINTR)
+		_exit(1);
+	if (n == 0)
+		j->silent_ms += SLICE_MS;
+	if (n > 0 && p[0].revents != 0)
+		job_read(j);
+	if (j->over)
+		return -1;
+	if (n > 0 && p[1].revents != 0) {
+		j->silent_ms = 0;
+		return 1;
+	}
+	return 0;
+}
+
+void
+job_send(struct job *j, uint16_t type, int fd, const struct wbuf *w)
+{
+	if (j->over) {
+		if (fd != -1)
+			close(fd);
+		return;
+	}
+	if (w->err || imsg_compose(j->im, type, j->id, fd, w->p, w->len) == -1)
+		_exit(1);
+	flush(j->im);
+}
+
+void
+job_done(struct job *j, uint16_t code, uint64_t count)
+{
+	struct done d = {.code = code, .count = count};
+	struct wbuf w;
+
+	wbuf_init(&w, 256);
+	done_put(&w, &d);
+	job_send(j, MP_DONE, -1, &w);
+	wbuf_free(&w);
+}
+
+/* ---- jobs ---- */
+
+static void
+do_mutate(struct job *j, struct rbuf *r,
+    void (*act)(const struct pathd *, const struct mutate *,
+	const struct stopper *, struct done *))
+{
+	struct stopper stop = {job_stop, j};
+	struct mutate m;
+	struct done done;
+
+	if (mutate_get(r, &m) == -1 || rget_end(r) == -1)
+		_exit(1);
+	act(j->pd, &m, &stop, &done);
+	job_done(j, done.code, done.count);
+	mutate_clear(&m);
+}
+
+static void
+do_unlink(struct job *j, struct rbuf *r)
+{
+	do_mutate(j, r, dir_unlink);
+}
+
+static void
+do_rename(struct job *j, struct rbuf *r)
+{
+	do_mutate(j, r, dir_rename);
+}
+
+static const struct {
+	uint16_t type;
+	void (*run)(struct job *, struct rbuf *);
+} jobs[] = {
+    {MP_PUT, do_put},
+    {MP_LIST, do_list},
+    {MP_UNLINK, do_unlink},
+    {MP_RENAME, do_rename},
+};
+
+/* Run what main sent; what comes behind it in the same packet is for this
+ * job and waits in the buffer. */
+static void
+worker_run(struct job *proto, const struct imsg *m)
+{
+	struct job j = *proto;
+	struct rbuf r;
+	const char *why;
+	size_t i;
+
+	if (msg_check(m, &why) == -1)
+		_exit(1);
+	if (m->type == MP_CANCEL || m->type == MP_PUT_END)
+		return; /* of a job that is done */
+	for (i = 0; i < nitems(jobs) && jobs[i].type != m->type; i++)
+		continue;
+	if (i == nitems(jobs))
+		_exit(1);
+	j.id = m->id;
+	rbuf_init(&r, m->payload, m->len);
+	jobs[i].run(&j, &r);
+	if (imsg_compose(j.im, PW_FREE, j.id, -1, NULL, 0) == -1)
+		_exit(1);
+	flush(j.im);
+}
+
+void
+worker_main(const struct pathd *pd, int sock, volatile uint64_t *beat)
+{
+	struct job proto = {.pd = pd, .beat = beat};
+	struct pollfd p = {sock, POLLIN, 0};
+	struct imsg m;
+	int rc;
+
+	close_others(pd, sock);
+	if ((proto.im = imsg_new(sock)) == NULL)
+		_exit(1);
+	log_im = proto.im;
+	log_set_sink(worker_log);
+	for (;;) {
+		if (poll(&p, 1, -1) == -1 && errno != EINTR)
+			_exit(1);
+		if ((rc = imsg_read(proto.im)) == -1)
+			_exit(0);
+		if (rc == 1)
+			while (imsg_get(proto.im, &m))
+				worker_run(&proto, &m);
+	}
+}
