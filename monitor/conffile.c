@@ -357,8 +357,6 @@ conffile_token(const char *path, void *arg)
 			unreadable(cf->found, path, errno);
 		return NULL;
 	}
-	if (len > 0 && data[len - 1] == '\n')
-		data[--len] = '\0';
 	if (memchr(data, '\0', len) != NULL) {
 		findings_add(cf->found, FIND_ERROR, "config.auth_secret_weak",
 		    path, 1, 1, "the token holds a NUL byte");

@@ -13,7 +13,7 @@
 
 #define CONFFILE_DEFAULT "/etc/agent-sandbox/server.json"
 #define CONFFILE_MAX (4U * 1024 * 1024) /* bytes of one file */
-#define CONFFILE_DROPINS 256		/* files in server.d */
+#define CONFFILE_DROPINS 250		/* files in server.d */
 #define CONFFILE_TOKEN_MAX 4096		/* bytes of a token file */
 
 struct conffile {
@@ -36,8 +36,8 @@ int conffile_read(
 void conffile_clear(struct conffile *);
 
 /* conf_world.token_file, with a struct conffile as arg: the content of an
- * absolute path less one final newline, as a new string; NULL when there is
- * none that may be used, said as a finding. */
+ * absolute path as a new string; NULL when there is none that may be used,
+ * said as a finding. */
 char *conffile_token(const char *path, void *arg);
 /* conf_world.dir_check: 0 when path is a directory, else an errno. */
 int conffile_dir(const char *path, void *arg);

@@ -230,9 +230,9 @@ test_token(void **state)
 		mode_t mode;
 		const char *want; /* NULL: refused */
 	} rows[] = {
-	    {"secret\n", 7, 0600, "secret"},
+	    {"secret\n", 7, 0600, "secret\n"},
 	    {"secret", 6, 0400, "secret"},
-	    {"two\n\n", 5, 0640, "two\n"},
+	    {"two\n\n", 5, 0640, "two\n\n"},
 	    {"", 0, 0600, ""},
 	    {"secret\n", 7, 0644, NULL},
 	    {"a\0b", 3, 0600, NULL},
