@@ -35,8 +35,11 @@ COMMON_SRC = common/args.c common/payload.c \
 	common/entry.c
 PROC_SRC = common/chan.c common/proc.c common/jail.c
 
-POLICY_SRC = policy/model.c policy/findings.c policy/json.c policy/config.c \
-	policy/preset.c policy/print.c policy/lint.c policy/lists.c \
+POLICY_SRC = policy/model.c policy/findings.c policy/suggest.c policy/json.c \
+	policy/tree.c policy/confkey.c policy/confcheck.c policy/confscope.c \
+	policy/confrule.c policy/confauth.c policy/conflisten.c \
+	policy/conffinish.c policy/config.c policy/preset.c policy/print.c \
+	policy/lint.c policy/lintcmd.c policy/lintshadow.c policy/lists.c \
 	policy/selector.c policy/argv.c policy/shlex.c policy/envrule.c \
 	policy/path.c policy/compile.c policy/plan.c policy/decide.c
 
@@ -47,8 +50,11 @@ PATHD_SRC = pathd/main.c pathd/pool.c pathd/worker.c pathd/put_job.c \
 
 EXECD_SRC = execd/main.c
 
-LAUNCH_SRC = execd/launch/launch.c execd/launch/init.c \
-	execd/launch/landlock.c execd/launch/seccomp.c execd/launch/xl.c
+MONITOR_SRC = monitor/main.c monitor/filter.c monitor/gate.c monitor/req.c \
+	monitor/principal.c monitor/limits.c monitor/answer.c monitor/step.c \
+	monitor/work.c monitor/work_run.c monitor/worker.c monitor/peers.c \
+	monitor/core.c monitor/audit.c monitor/load.c monitor/confset.c \
+	monitor/conffile.c monitor/confdirs.c
 
 MONITOR_SRC = monitor/main.c monitor/load.c monitor/confset.c \
 	monitor/conffile.c monitor/confdirs.c

@@ -152,7 +152,7 @@ int fin_get(struct rbuf *, struct fin *);
 /* What the listener must know of the configuration. */
 struct lconf {
 	uint8_t hmac_key[32];
-	uint32_t *tokens; /* first 32 bits of HMAC(key, token), owned */
+	uint32_t *tokens; /* first 32 bits of HMAC(key, SHA-256(token)), owned */
 	size_t ntokens;
 	uint8_t open;	   /* open mode: no credential is fine everywhere */
 	uint8_t anonymous; /* auth.anonymous */

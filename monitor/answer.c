@@ -1,0 +1,250 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * The listener's side of the monitor: twins of listener/ask.c.  Takes
+ * questions in, sends the one answer out, sees requests end.
+ */
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/entry.h"
+#include "common/log.h"
+#include "common/proc.h"
+#include "monitor/mon.h"
+
+/* The arguments of a large ask, from its sealed memfd.  0 or -1. */
+static int
+args_from_fd(struct ask *a, int fd)
+{
+	struct rbuf r;
+	struct stat st;
+	void *p;
+	int rc;
+
+	if (fstat(fd, &st) == -1 || st.st_size <= 0 ||
+	    st.st_size > (off_t)ABX_BODY_MAX)
+		return -1;
+	p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (p == MAP_FAILED)
+		return -1;
+	rbuf_init(&r, p, (size_t)st.st_size);
+	rc = args_get(&r, &a->args);
+	if (rc == 0 && rget_end(&r) == -1) {
+		args_clear(&a->args);
+		rc = -1;
+	}
+	munmap(p, (size_t)st.st_size);
+	return rc;
+}
+
+static int
+ask_decode(struct req *r, struct imsg *m)
+{
+	struct rbuf b;
+
+	rbuf_init(&b, m->payload, m->len);
+	if (ask_get(&b, &r->ask) == -1 || rget_end(&b) == -1)
+		return -1;
+	if ((r->ask.args_in_fd != 0) != (m->fd != -1))
+		return -1;
+	if (r->ask.op != OP_NONE && r->ask.op >= OP_COUNT)
+		return -1;
+	return m->fd == -1 ? 0 : args_from_fd(&r->ask, m->fd);
+}
+
+int
+answer_ask(struct req *none, struct imsg *m)
+{
+	struct peer *p = &mon.peers[PROC_LISTENER];
+	struct req *r;
+	enum code c;
+
+	if (m->id <= p->last_id ||
+	    req_count() >= (size_t)mon.conf->max_connections + 64)
+		return -1;
+	p->last_id = m->id;
+	if ((r = req_new(m->id)) == NULL)
+		fatal("request");
+	if (ask_decode(r, m) == -1) {
+		req_finish(r, NULL);
+		return -1;
+	}
+	if ((c = principal_of(r)) != C_OK)
+		answer_error(r, c, NULL, NULL, 0);
+	else
+		step_plan(r);
+	return 0;
+}
+
+/* ---- the answer ---- */
+
+void
+answer_send(struct req *r, struct ans *a, int fd)
+{
+	struct wbuf w;
+
+	r->status = a->status;
+	r->code = (enum code)a->code;
+	req_enter(r, a->kind == ANS_PUT ? RS_BODY : RS_ANSWERED);
+	wbuf_init(&w, IMSG_MAX_PAYLOAD);
+	ans_put(&w, a);
+	if (mon_send(PROC_LISTENER, LM_ANS, r->lid, fd, &w) == -1)
+		log_warnx("cannot answer a request");
+	wbuf_free(&w);
+}
+
+void
+answer_json(struct req *r, uint16_t status, char *body)
+{
+	struct ans a = {0};
+
+	if (body == NULL) {
+		answer_error(r, C_SRV_INTERNAL, NULL, NULL, 0);
+		return;
+	}
+	a.kind = ANS_JSON;
+	a.status = status;
+	a.body = body;
+	answer_send(r, &a, -1);
+	ans_clear(&a);
+}
+
+/* details for an administrator: parameter, reason, and the rule's place. */
+static char *
+admin_details(const struct req *r, const char *param, const char *reason)
+{
+	struct wbuf w;
+	const char *sep = "{";
+	char *out = NULL;
+
+	if (!r->decided || r->dec.rule < 0 ||
+	    !principal_has_role(&r->who, "admin"))
+		return NULL;
+	wbuf_init(&w, 16 * 1024);
+	if (param != NULL) {
+		wput_raw(&w, "{\"param\":", 9);
+		json_str_put(&w, param, strlen(param));
+		sep = ",";
+	}
+	if (reason != NULL) {
+		json_raw_put(&w, sep);
+		json_raw_put(&w, "\"reason\":");
+		json_str_put(&w, reason, strlen(reason));
+		sep = ",";
+	}
+	json_raw_put(&w, sep);
+	json_raw_put(&w, "\"rule\":");
+	reason = policy_rule_origin(mon.policy, (size_t)r->dec.rule);
+	json_str_put(&w, reason, strlen(reason));
+	wput_raw(&w, "}", 2); /* with the NUL */
+	if (!w.err) {
+		out = (char *)w.p;
+		w.p = NULL;
+	}
+	wbuf_free(&w);
+	return out;
+}
+
+void
+answer_error(struct req *r, enum code c, const char *param, const char *reason,
+    uint32_t retry)
+{
+	char *details = admin_details(r, param, reason);
+	struct ans a = {0};
+
+	a.kind = ANS_JSON;
+	a.code = (uint16_t)c;
+	a.status = codes[c].status;
+	if (retry != 0) {
+		a.flags = ANS_RETRY;
+		a.retry_after = retry;
+	}
+	a.body = code_body(c, r->ask.reqid,
+	    r->ask.op == OP_NONE ? NULL : ops[r->ask.op].id, reason, param,
+	    details);
+	free(details);
+	answer_send(r, &a, -1);
+	ans_clear(&a);
+}
+
+/* ---- the rest of a request's life ---- */
+
+int
+answer_put_end(struct req *r, struct imsg *m)
+{
+	struct rbuf b;
+	struct wbuf w;
+
+	rbuf_init(&b, m->payload, m->len);
+	rget_u64(&b);
+	rget_bool(&b);
+	if (rget_end(&b) == -1)
+		return -1;
+	if (r->state == RS_ANSWERED) {
+		/* crossed an early PUT_FIN on the way, once */
+		if (!r->early_fin)
+			return -1;
+		r->early_fin = 0;
+		return 0;
+	}
+	wbuf_init(&w, 16);
+	wput_raw(&w, m->payload, m->len);
+	req_enter(r, RS_COMMIT);
+	if (mon_send(PROC_PATHD, MP_PUT_END, r->rid, -1, &w) == -1)
+		log_warnx("cannot pass the end of an upload on");
+	wbuf_free(&w);
+	return 0;
+}
+
+int
+answer_cancel(struct req *r, struct imsg *m)
+{
+	if (r->worker == PROC_PATHD) {
+		(void)mon_send(PROC_PATHD, MP_CANCEL, r->rid, -1, NULL);
+		req_remember_cancelled(r->rid);
+		r->worker = PROC_PARENT;
+	} else if (r->worker == PROC_EXECD)
+		(void)mon_send(PROC_EXECD, ME_CANCEL, r->rid, -1, NULL);
+	req_enter(r, RS_CANCELLED);
+	return 0;
+}
+
+static const char *
+outcome_name(const struct req *r)
+{
+	if (r->is_run && (r->end.flags & END_LOST) != 0)
+		return "lost";
+	switch (r->fin.outcome) {
+	case FIN_OK:
+		return "ok";
+	case FIN_CLIENT_GONE:
+		return "client_gone";
+	default:
+		return "error";
+	}
+}
+
+int
+answer_fin(struct req *r, struct imsg *m)
+{
+	struct rbuf b;
+
+	rbuf_init(&b, m->payload, m->len);
+	if (fin_get(&b, &r->fin) == -1 || rget_end(&b) == -1)
+		return -1;
+	r->fin_seen = 1;
+	if (r->worker == PROC_EXECD) {
+		/* nobody reads a captured run any more */
+		if (r->state == RS_ANSWERED && r->fin.outcome != FIN_OK)
+			(void)mon_send(PROC_EXECD, ME_CANCEL, r->rid, -1, NULL);
+		req_enter(r, RS_ENDING);
+		return 0;
+	}
+	req_finish(r, outcome_name(r));
+	return 0;
+}

@@ -1,0 +1,272 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * The audit log: one JSON line an operation, written when the request ends.
+ * The only file that writes it, to descriptors that the parent opened.  Never
+ * content, environment values, tokens or command lines; strings that a caller
+ * chose are escaped.  A sink that fails or would block loses the record, which
+ * is counted, and never holds up a request.
+ */
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/entry.h"
+#include "common/hash.h"
+#include "common/log.h"
+#include "common/proc.h"
+#include "monitor/mon.h"
+
+#define MAX_SINKS 16
+#define LINE_MAX (128 * 1024)
+
+static int sinks[MAX_SINKS];
+static size_t nsinks;
+static uint64_t lost;
+static struct wbuf line;
+/* 401s that were written one by one in this second */
+static time_t reject_second;
+static unsigned reject_lines;
+
+void
+audit_init(size_t n)
+{
+	size_t i;
+
+	nsinks = n > MAX_SINKS ? MAX_SINKS : n;
+	for (i = 0; i < MAX_SINKS; i++)
+		sinks[i] = -1;
+	wbuf_init(&line, LINE_MAX);
+}
+
+void
+audit_set(size_t i, int fd)
+{
+	if (i >= nsinks) {
+		close(fd);
+		return;
+	}
+	if (sinks[i] != -1)
+		close(sinks[i]);
+	sinks[i] = fd;
+}
+
+uint64_t
+audit_lost(void)
+{
+	return lost;
+}
+
+static void
+sink_write(int fd)
+{
+	struct pollfd p = {fd, POLLOUT, 0};
+
+	/* a pipe that is writable takes a whole line of 4 KiB; files always
+	 * are */
+	if (fd == -1 || poll(&p, 1, 0) != 1 || (p.revents & POLLOUT) == 0 ||
+	    write(fd, line.p, line.len) != (ssize_t)line.len) {
+		if (lost++ == 0)
+			log_warnx("an audit record was lost");
+	}
+}
+
+static void
+line_end(void)
+{
+	size_t i;
+
+	json_raw_put(&line, "}\n");
+	if (line.err) {
+		lost++;
+		log_warnx("an audit record is too large");
+		return;
+	}
+	for (i = 0; i < nsinks; i++)
+		sink_write(sinks[i]);
+}
+
+/* ---- members ---- */
+
+static void
+put_str(const char *name, const char *v)
+{
+	json_raw_put(&line, ",\"");
+	json_raw_put(&line, name);
+	json_raw_put(&line, "\":");
+	json_str_put(&line, v, strlen(v));
+}
+
+static void
+put_uint(const char *name, uint64_t v)
+{
+	json_raw_put(&line, ",\"");
+	json_raw_put(&line, name);
+	json_raw_put(&line, "\":");
+	json_uint_put(&line, v);
+}
+
+static void
+put_bool(const char *name, int v)
+{
+	json_raw_put(&line, ",\"");
+	json_raw_put(&line, name);
+	json_raw_put(&line, v ? "\":true" : "\":false");
+}
+
+static void
+line_begin(void)
+{
+	struct timespec ts;
+	char t[RFC3339_SIZE];
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	time_rfc3339(t, ts.tv_sec, (uint32_t)ts.tv_nsec);
+	wbuf_reset(&line);
+	json_raw_put(&line, "{\"ts\":\"");
+	json_raw_put(&line, t);
+	json_raw_put(&line, "\"");
+}
+
+static void
+put_who(const struct req *r)
+{
+	size_t i;
+
+	put_str("principal", r->who.id == NULL ? "" : r->who.id);
+	json_raw_put(&line, ",\"roles\":[");
+	for (i = 0; i < r->who.nroles; i++) {
+		if (i > 0)
+			json_raw_put(&line, ",");
+		json_str_put(&line, r->who.roles[i], strlen(r->who.roles[i]));
+	}
+	json_raw_put(&line, "]");
+}
+
+static void
+put_paths(const struct req *r)
+{
+	size_t i;
+
+	json_raw_put(&line, ",\"paths\":{");
+	for (i = 0; i < r->dec.npaths; i++) {
+		if (i > 0)
+			json_raw_put(&line, ",");
+		json_str_put(&line, r->dec.paths[i].param,
+		    strlen(r->dec.paths[i].param));
+		json_raw_put(&line, ":");
+		json_str_put(&line, r->dec.paths[i].canonical,
+		    strlen(r->dec.paths[i].canonical));
+	}
+	json_raw_put(&line, "}");
+}
+
+/* An HMAC under a key of this start: equal command lines look equal, and
+ * nobody can guess them back. */
+static void
+put_argv_hash(const struct strlist *argv)
+{
+	uint8_t mac[SHA256_LEN];
+	char hex[2 * SHA256_LEN + 1];
+	struct wbuf w;
+
+	wbuf_init(&w, ABX_BODY_MAX);
+	strlist_put(&w, argv);
+	if (!w.err) {
+		hmac_sha256(
+		    mon.argv_key, sizeof(mon.argv_key), w.p, w.len, mac);
+		hex_encode(mac, sizeof(mac), hex);
+		put_str("argv_hash", hex);
+	}
+	wbuf_free(&w);
+}
+
+static void
+put_run(const struct req *r)
+{
+	const struct run_end *e = &r->end;
+	const char *prog =
+	    r->dec.spawn.progs.n > 0 ? r->dec.spawn.progs.v[0] : "";
+
+	put_argv_hash(&r->dec.spawn.argv);
+	put_str("program", prog);
+	if (!r->end_seen || (e->flags & END_LOST) != 0)
+		return;
+	if (WIFEXITED(e->status))
+		put_uint("exit_code", (uint64_t)WEXITSTATUS(e->status));
+	else if (WIFSIGNALED(e->status) &&
+		 sigabbrev_np(WTERMSIG(e->status)) != NULL)
+		put_str("signal", sigabbrev_np(WTERMSIG(e->status)));
+	put_bool("timed_out", (e->flags & END_TIMED_OUT) != 0);
+	put_bool(
+	    "truncated", (e->flags & (END_TRUNC_OUT | END_TRUNC_ERR)) != 0);
+	put_uint("sandbox_layers", e->layers);
+}
+
+void
+audit_request(const struct req *r, const char *outcome)
+{
+	if (outcome == NULL || nsinks == 0)
+		return;
+	line_begin();
+	put_str("request_id", r->ask.reqid);
+	put_str("op", r->ask.op == OP_NONE ? r->ask.opname : ops[r->ask.op].id);
+	put_who(r);
+	put_bool("allowed", r->code == C_OK);
+	put_str("code", codes[r->code].code);
+	if (r->decided && r->dec.rule >= 0)
+		put_str("rule",
+		    policy_rule_origin(mon.policy, (size_t)r->dec.rule));
+	put_uint("status", r->status);
+	put_uint("duration_ms",
+	    (r->fin_seen && r->fin.us != 0 ? r->fin.us
+					   : proc_now_us() - r->start_us) /
+		1000);
+	if (r->decided)
+		put_bool("mounted", r->dec.mounted);
+	if (r->decided && r->dec.npaths > 0)
+		put_paths(r);
+	if (r->dec.spawn.argv.n > 0 && !r->checking)
+		put_run(r);
+	put_uint("bytes_in", r->fin.bytes_in);
+	put_uint("bytes_out", r->fin.bytes_out);
+	put_str("remote_addr", r->ask.remote);
+	put_str("outcome", outcome);
+	line_end();
+}
+
+void
+audit_rejects(enum code c, uint32_t count)
+{
+	time_t now = time(NULL);
+
+	if (nsinks == 0)
+		return;
+	if (now != reject_second) {
+		reject_second = now;
+		reject_lines = 0;
+	}
+	while (count > 0) {
+		line_begin();
+		json_raw_put(&line,
+		    ",\"request_id\":\"\",\"op\":\"\",\"principal\":\"\","
+		    "\"roles\":[],\"allowed\":false");
+		put_str("code", codes[c].code);
+		put_uint("status", codes[c].status);
+		put_uint("duration_ms", 0);
+		if (reject_lines < 10) {
+			reject_lines++;
+			count--;
+		} else {
+			put_uint("count", count);
+			count = 0;
+		}
+		line_end();
+	}
+}

@@ -1,0 +1,150 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * Token buckets and concurrency counters, keyed by principal and the selector
+ * of the winning statement.  Buckets live in a bounded table; one that is full
+ * again and holds no slot is forgotten first.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/proc.h"
+#include "monitor/mon.h"
+
+#define MAX_SLOTS 4096
+#define SLOT_BUCKETS 256
+
+struct limit_slot {
+	struct limit_slot *next;
+	char *key; /* principal NUL selector, as one allocation */
+	size_t keylen;
+	uint32_t used;	/* concurrency */
+	double tokens;	/* left in the bucket */
+	uint64_t stamp; /* when tokens was right, microseconds */
+	uint32_t count; /* capacity the bucket was last used with */
+	uint64_t period_ms;
+};
+
+static struct limit_slot *table[SLOT_BUCKETS];
+static size_t nslots;
+
+static size_t
+hash(const char *p, size_t n)
+{
+	uint32_t h = 2166136261U;
+
+	while (n-- > 0)
+		h = (h ^ (unsigned char)*p++) * 16777619U;
+	return h % SLOT_BUCKETS;
+}
+
+static void
+refill(struct limit_slot *s, uint32_t count, uint64_t period_ms, uint64_t now)
+{
+	double add;
+
+	if (s->count == 0)
+		s->tokens = count;
+	else {
+		add = (double)(now - s->stamp) / 1000.0 * count /
+		      (double)period_ms;
+		s->tokens += add;
+	}
+	if (s->tokens > count)
+		s->tokens = count;
+	s->count = count;
+	s->period_ms = period_ms;
+	s->stamp = now;
+}
+
+/* Drop slots that nobody would miss. */
+static void
+sweep(uint64_t now)
+{
+	struct limit_slot **p, *s;
+	size_t i;
+
+	for (i = 0; i < SLOT_BUCKETS; i++)
+		for (p = &table[i]; (s = *p) != NULL;) {
+			if (s->count != 0)
+				refill(s, s->count, s->period_ms, now);
+			if (s->used == 0 && s->tokens >= s->count) {
+				*p = s->next;
+				free(s->key);
+				free(s);
+				nslots--;
+			} else
+				p = &s->next;
+		}
+}
+
+static struct limit_slot *
+slot_get(const char *who, const char *sel, uint64_t now)
+{
+	size_t wl = strlen(who), sl = strlen(sel), n = wl + sl + 1, b;
+	struct limit_slot *s;
+	char *key;
+
+	if ((key = malloc(n)) == NULL)
+		return NULL;
+	memcpy(key, who, wl + 1);
+	memcpy(key + wl + 1, sel, sl);
+	b = hash(key, n);
+	for (s = table[b]; s != NULL; s = s->next)
+		if (s->keylen == n && memcmp(s->key, key, n) == 0) {
+			free(key);
+			return s;
+		}
+	if (nslots >= MAX_SLOTS)
+		sweep(now);
+	if (nslots >= MAX_SLOTS || (s = calloc(1, sizeof(*s))) == NULL) {
+		free(key);
+		return NULL;
+	}
+	s->key = key;
+	s->keylen = n;
+	s->next = table[b];
+	table[b] = s;
+	nslots++;
+	return s;
+}
+
+enum code
+limit_take(struct req *r, uint32_t *retry)
+{
+	const struct decision *d = &r->dec;
+	uint64_t now = proc_now_us();
+	struct limit_slot *s;
+	double wait;
+
+	*retry = 1;
+	if (d->rate_count == 0 && d->concurrency == 0)
+		return C_OK;
+	s = slot_get(r->who.id, d->limit_key == NULL ? "" : d->limit_key, now);
+	if (s == NULL)
+		return C_SRV_UNAVAILABLE;
+	if (d->rate_count != 0) {
+		refill(s, d->rate_count, d->rate_period_ms, now);
+		if (s->tokens < 1.0) {
+			wait = (1.0 - s->tokens) * (double)d->rate_period_ms /
+			       d->rate_count / 1000.0;
+			*retry = (uint32_t)wait + 1;
+			return C_LIM_RATE;
+		}
+		s->tokens -= 1.0;
+	}
+	if (d->concurrency != 0) {
+		if (s->used >= d->concurrency)
+			return C_LIM_CONCURRENCY;
+		s->used++;
+		r->slot = s;
+	}
+	return C_OK;
+}
+
+void
+limit_release(struct limit_slot *s)
+{
+	if (s != NULL && s->used > 0)
+		s->used--;
+}

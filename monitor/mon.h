@@ -1,0 +1,181 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * What the files of the monitor share: its peers, the live requests, and the
+ * steps of a request.  The monitor alone decides; it opens nothing, executes
+ * nothing and creates no socket.
+ */
+#ifndef ABX_MON_H
+#define ABX_MON_H
+
+#include "common/chan.h"
+#include "common/jail.h"
+#include "common/msg.h"
+#include "common/payload.h"
+#include "monitor/gate.h"
+#include "policy/policy.h"
+
+struct event_base;
+
+/* A sibling process as the monitor sees it. */
+struct peer {
+	enum proc_kind kind;
+	struct chan *chan; /* NULL: not there */
+	uint32_t generation;
+	int ready;  /* pathd: ROOTS_OK; execd: HELLO; listener: CONF sent */
+	int broken; /* it broke the protocol and is about to be killed */
+	uint64_t last_id; /* listener: greatest request number seen */
+};
+
+/* One live request, from ASK to FIN (and END of a run). */
+struct req {
+	struct req *lnext, *rnext; /* hash chains */
+	uint64_t lid;		   /* the listener's number */
+	uint64_t rid;		   /* ours, towards pathd and execd */
+	enum gate_state state;	   /* written only in req_enter */
+	struct ask ask;
+	uint64_t start_us;
+	/* who */
+	struct principal who;
+	const char *roles[ABX_MAX_ROLES];
+	/* what */
+	struct args *check_args; /* core.check: the inner call */
+	int checking;		 /* the plan below is that of the inner call */
+	struct call call;
+	struct plan plan;
+	int planned;
+	struct facts *facts; /* one a plan item, NULL before FACTS */
+	struct decision dec;
+	int decided;
+	int dirfd;		 /* cwd of a run, -1 */
+	enum proc_kind worker;	 /* who owes an answer, PROC_PARENT: nobody */
+	int frame_fd;		 /* ME_RUN before the answer can go, -1 */
+	int stdin_fd;		 /* ME_IN, -1 */
+	int early_fin;		 /* PUT_FIN went out before PUT_END came */
+	struct limit_slot *slot; /* concurrency taken, NULL */
+	/* how it went, for the audit */
+	uint16_t status; /* HTTP status answered, 0: none yet */
+	enum code code;
+	int is_run; /* ended by FIN and END */
+	int fin_seen, end_seen;
+	struct fin fin;
+	struct run_end end;
+};
+
+struct mon {
+	struct event_base *base;
+	struct conf *conf;
+	struct policy *policy;
+	char revision[65];
+	uint8_t hmac_key[32]; /* of the listener's pre-check, this start */
+	uint8_t argv_key[32]; /* of argv_hash in the audit, this start */
+	struct peer peers[PROC_COUNT];
+	uint32_t layers; /* of the sandbox, from HELLO */
+	int announced;	 /* the parent was told that we are ready */
+	int exec_used;
+	struct strlist protect, sinks;
+};
+extern struct mon mon;
+
+/* main.c */
+/* Declare a peer broken: log, tell the parent to kill it. */
+void mon_broken(struct peer *, const char *what);
+/* Send on a peer's channel; fd is taken.  0, or -1 when it is not there or
+ * the message could not be queued. */
+int mon_send(
+    enum proc_kind, uint16_t type, uint64_t id, int fd, const struct wbuf *);
+/* Tell the parent once that roots and sandbox are there. */
+void mon_maybe_ready(void);
+
+/* peers.c: messages that belong to no request, and the loss of a peer. */
+int peer_roots_ok(struct peer *, const struct imsg *);
+int peer_hello(struct peer *, const struct imsg *);
+int peer_rejects(struct peer *, const struct imsg *);
+void peer_up(struct peer *, int sock, uint32_t generation);
+void peer_gone(struct peer *);
+
+/* req.c */
+/* A new request of the listener, or NULL out of memory. */
+struct req *req_new(uint64_t lid);
+struct req *req_by_lid(uint64_t lid);
+struct req *req_by_rid(uint64_t rid);
+size_t req_count(void);
+/* The only place that writes state. */
+void req_enter(struct req *, enum gate_state);
+/* Write the audit line and free. */
+void req_finish(struct req *, const char *outcome);
+/* Forget the listener's number: that listener is gone. */
+void req_orphan(struct req *);
+/* Call f for every live request; f may finish the one it is given. */
+void req_each(void (*f)(struct req *, void *), void *);
+/* 1 once for an id whose request was withdrawn while a worker still owed an
+ * answer: that late answer is dropped, not a breach. */
+int req_was_cancelled(uint64_t rid);
+void req_remember_cancelled(uint64_t rid);
+
+/* principal.c: fill in who; C_OK or an auth code. */
+enum code principal_of(struct req *);
+
+/* answer.c: towards the listener. */
+int answer_ask(struct req *, struct imsg *);
+int answer_cancel(struct req *, struct imsg *);
+int answer_fin(struct req *, struct imsg *);
+int answer_put_end(struct req *, struct imsg *);
+/* The one answer of a request.  fd is taken. */
+void answer_send(struct req *, struct ans *, int fd);
+/* JSON body (owned by the call) with a status. */
+void answer_json(struct req *, uint16_t status, char *body);
+/* An error; param and reason may be NULL. */
+void answer_error(struct req *, enum code, const char *param,
+    const char *reason, uint32_t retry_after);
+
+/* step.c: from facts to a decision to work. */
+void step_plan(struct req *);
+void step_facts(struct req *, int fd);
+void step_reopened(struct req *, struct facts *, int fd);
+
+/* worker.c: answers of pathd and execd. */
+int worker_facts(struct req *, struct imsg *);
+int worker_put_ans(struct req *, struct imsg *);
+int worker_put_fin(struct req *, struct imsg *);
+int worker_list_ans(struct req *, struct imsg *);
+int worker_done(struct req *, struct imsg *);
+int worker_started(struct req *, struct imsg *);
+int worker_run(struct req *, struct imsg *);
+int worker_in(struct req *, struct imsg *);
+int worker_failed(struct req *, struct imsg *);
+int worker_end(struct req *, struct imsg *);
+
+/* core.c: the operations that need no worker. */
+void core_health(struct req *);
+void core_capabilities(struct req *);
+/* core.check after the outer call was admitted: plan the inner one. */
+void core_check(struct req *);
+void core_check_answer(struct req *);
+
+/* limits.c */
+struct limit_slot;
+/* Take a rate token and a slot for a decided request: C_OK, or the limit's
+ * code with *retry in seconds. */
+enum code limit_take(struct req *, uint32_t *retry);
+void limit_release(struct limit_slot *);
+
+/* audit.c */
+void audit_init(size_t nsinks);
+/* Take a descriptor for sink i; the one before is closed. */
+void audit_set(size_t i, int fd);
+void audit_request(const struct req *, const char *outcome);
+void audit_rejects(enum code, uint32_t count);
+/* Records that could not be written so far. */
+uint64_t audit_lost(void);
+
+/* filter.c */
+extern const struct jail_call monitor_calls[];
+
+/* ask arguments: a boolean's value (false when absent), a path's or string's
+ * text as the caller spelled it ("" when absent). */
+int ask_bool(const struct req *, const char *name);
+const char *ask_text(const struct req *, const char *name);
+int ask_has(const struct req *, const char *name);
+
+#endif

@@ -1,0 +1,61 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * Who is asking: the presented credential verified against the digests of the
+ * configuration, in time that does not depend on which one it is.
+ */
+#include <string.h>
+
+#include "common/hash.h"
+#include "monitor/mon.h"
+
+static const char *const admin_roles[] = {"admin"};
+
+static void
+set_anonymous(struct req *r, int admin)
+{
+	r->who.id = "anonymous";
+	r->who.authenticated = 0;
+	r->who.roles = admin ? admin_roles : NULL;
+	r->who.nroles = admin ? 1 : 0;
+}
+
+static enum code
+by_token(struct req *r)
+{
+	const struct conf_token *t = NULL;
+	uint8_t d[SHA256_LEN];
+	size_t i;
+
+	sha256(r->ask.token, strlen(r->ask.token), d);
+	explicit_bzero(r->ask.token, sizeof(r->ask.token));
+	for (i = 0; i < mon.conf->ntokens; i++)
+		if (ct_equal(d, mon.conf->tokens[i].digest, sizeof(d)))
+			t = &mon.conf->tokens[i];
+	explicit_bzero(d, sizeof(d));
+	if (t == NULL)
+		return C_AUTH_INVALID;
+	r->who.id = t->id;
+	r->who.authenticated = 1;
+	for (i = 0; i < t->roles.n && i < ABX_MAX_ROLES; i++)
+		r->roles[i] = t->roles.v[i];
+	r->who.roles = r->roles;
+	r->who.nroles = i;
+	return C_OK;
+}
+
+enum code
+principal_of(struct req *r)
+{
+	if (mon.conf->open_mode) {
+		set_anonymous(r, 1);
+		return C_OK;
+	}
+	set_anonymous(r, 0);
+	if (r->ask.has_cred)
+		return by_token(r);
+	if (mon.conf->anonymous ||
+	    (r->ask.op == OP_core_health && mon.conf->anonymous_health))
+		return C_OK;
+	return C_AUTH_REQUIRED;
+}

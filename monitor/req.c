@@ -1,0 +1,179 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * The table of live requests: by the listener's number and by our own.  The
+ * one place that writes a request's state and the one that frees it.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/proc.h"
+#include "monitor/mon.h"
+
+#define BUCKETS 256
+#define CANCELLED 1024 /* withdrawn ids that are remembered */
+
+static struct req *by_lid[BUCKETS], *by_rid[BUCKETS];
+static size_t live;
+static uint64_t next_rid = 1;
+static uint64_t cancelled[CANCELLED];
+static size_t ncancelled;
+
+struct req *
+req_new(uint64_t lid)
+{
+	struct req *r;
+
+	if ((r = calloc(1, sizeof(*r))) == NULL)
+		return NULL;
+	r->lid = lid;
+	r->rid = next_rid++;
+	r->start_us = proc_now_us();
+	r->dirfd = r->frame_fd = r->stdin_fd = -1;
+	r->dec.rule = r->dec.cwd_item = -1;
+	r->lnext = by_lid[lid % BUCKETS];
+	by_lid[lid % BUCKETS] = r;
+	r->rnext = by_rid[r->rid % BUCKETS];
+	by_rid[r->rid % BUCKETS] = r;
+	live++;
+	return r;
+}
+
+struct req *
+req_by_lid(uint64_t lid)
+{
+	struct req *r;
+
+	for (r = by_lid[lid % BUCKETS]; r != NULL; r = r->lnext)
+		if (r->lid == lid)
+			return r;
+	return NULL;
+}
+
+struct req *
+req_by_rid(uint64_t rid)
+{
+	struct req *r;
+
+	for (r = by_rid[rid % BUCKETS]; r != NULL; r = r->rnext)
+		if (r->rid == rid)
+			return r;
+	return NULL;
+}
+
+size_t
+req_count(void)
+{
+	return live;
+}
+
+void
+req_enter(struct req *r, enum gate_state s)
+{
+	r->state = s;
+}
+
+static void
+unlink_lid(struct req *r)
+{
+	struct req **p;
+
+	for (p = &by_lid[r->lid % BUCKETS]; *p != r; p = &(*p)->lnext)
+		continue;
+	*p = r->lnext;
+}
+
+void
+req_orphan(struct req *r)
+{
+	/* no listener uses number 0 */
+	unlink_lid(r);
+	r->lid = 0;
+	r->lnext = by_lid[0];
+	by_lid[0] = r;
+}
+
+static void
+unlink_req(struct req *r)
+{
+	struct req **p;
+
+	unlink_lid(r);
+	for (p = &by_rid[r->rid % BUCKETS]; *p != r; p = &(*p)->rnext)
+		continue;
+	*p = r->rnext;
+	live--;
+}
+
+static void
+close_fd(int *fd)
+{
+	if (*fd != -1)
+		close(*fd);
+	*fd = -1;
+}
+
+static void
+facts_free(struct req *r)
+{
+	size_t i;
+
+	if (r->facts == NULL)
+		return;
+	for (i = 0; i < r->plan.nitems; i++)
+		facts_clear(&r->facts[i]);
+	free(r->facts);
+	r->facts = NULL;
+}
+
+void
+req_finish(struct req *r, const char *outcome)
+{
+	audit_request(r, outcome);
+	unlink_req(r);
+	limit_release(r->slot);
+	facts_free(r);
+	if (r->decided)
+		decision_clear(&r->dec);
+	if (r->planned)
+		plan_clear(&r->plan);
+	close_fd(&r->dirfd);
+	close_fd(&r->frame_fd);
+	close_fd(&r->stdin_fd);
+	if (r->check_args != NULL)
+		args_clear(r->check_args);
+	free(r->check_args);
+	ask_clear(&r->ask);
+	free(r);
+}
+
+void
+req_each(void (*f)(struct req *, void *), void *arg)
+{
+	struct req *r, *next;
+	size_t i;
+
+	for (i = 0; i < BUCKETS; i++)
+		for (r = by_rid[i]; r != NULL; r = next) {
+			next = r->rnext;
+			f(r, arg);
+		}
+}
+
+void
+req_remember_cancelled(uint64_t rid)
+{
+	cancelled[ncancelled++ % CANCELLED] = rid;
+}
+
+int
+req_was_cancelled(uint64_t rid)
+{
+	size_t i;
+
+	for (i = 0; i < CANCELLED; i++)
+		if (cancelled[i] == rid && rid != 0)
+			return 1;
+	return 0;
+}

@@ -1,0 +1,354 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * The work of admitted file operations: orders to pathd, made from the
+ * decision alone.
+ */
+#include "monitor/work.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/entry.h"
+#include "common/frame.h"
+#include "common/log.h"
+#include "monitor/mon.h"
+
+static const struct facts *
+facts_of(const struct req *r, size_t path)
+{
+	return &r->facts[r->dec.paths[path].item];
+}
+
+/* The caller's own spelling of a path parameter. */
+static const char *
+spelling(const struct req *r, const char *name)
+{
+	const char *s = ask_text(r, name);
+
+	return s[0] != '\0' || r->dec.npaths == 0 ? s
+						  : r->dec.paths[0].canonical;
+}
+
+void
+work_send(struct req *r, int kind, uint16_t type, int fd, const struct wbuf *w)
+{
+	r->worker = (enum proc_kind)kind;
+	req_enter(r, RS_WORK);
+	if (!mon.peers[kind].ready) {
+		if (fd != -1)
+			close(fd);
+	} else if (mon_send((enum proc_kind)kind, type, r->rid, fd, w) == 0)
+		return;
+	r->worker = PROC_PARENT;
+	answer_error(r, C_SRV_UNAVAILABLE, NULL, NULL, 1);
+}
+
+/* ---- one thing again, opened ---- */
+
+void
+work_reopen(struct req *r, size_t item, uint8_t flags)
+{
+	const struct plan_item *pi = &r->plan.items[item];
+	struct resolve_item it = {0};
+	struct resolve v = {0};
+	struct wbuf w;
+
+	it.path = r->facts[item].path; /* canonical: no link on it */
+	it.nofollow = 1;
+	it.refs = pi->refs;
+	it.nrefs = pi->nrefs;
+	v.flags = flags;
+	v.v = &it;
+	v.n = 1;
+	wbuf_init(&w, IMSG_MAX_PAYLOAD);
+	resolve_put(&w, &v);
+	work_send(r, PROC_PATHD, MP_RESOLVE, -1, &w);
+	if (r->state == RS_WORK)
+		req_enter(r, RS_REOPEN);
+	wbuf_free(&w);
+}
+
+/* ---- download ---- */
+
+static void
+answer_file(struct req *r, const struct facts *f, int fd)
+{
+	struct ans a = {0};
+	int copy;
+
+	if (f->size > r->dec.max_bytes) {
+		answer_error(r, C_LIM_MAX_BYTES, "path", NULL, 0);
+		return;
+	}
+	if ((copy = fcntl(fd, F_DUPFD_CLOEXEC, 4)) == -1) {
+		answer_error(r, C_FS_TOO_MANY_OPEN, NULL, NULL, 1);
+		return;
+	}
+	a.kind = ANS_FILE;
+	a.status = 200;
+	a.size = f->size;
+	a.mtime = f->mtime;
+	a.mtime_ns = f->mtime_ns;
+	a.dev = f->dev;
+	a.ino = f->ino;
+	a.body = strdup(spelling(r, "path"));
+	answer_send(r, &a, copy);
+	ans_clear(&a);
+}
+
+static void
+work_download(struct req *r, int fd)
+{
+	const struct facts *f = facts_of(r, 0);
+
+	if (fd != -1 && r->plan.nitems == 1)
+		answer_file(r, f, fd);
+	else
+		work_reopen(r, r->dec.paths[0].item, RESOLVE_OPEN);
+}
+
+void
+work_reopened(struct req *r, const struct facts *f, int fd)
+{
+	size_t item = r->dec.cwd_item >= 0 ? (size_t)r->dec.cwd_item
+					   : r->dec.paths[0].item;
+	const struct facts *was = &r->facts[item];
+
+	r->worker = PROC_PARENT;
+	if (f->status != FS_OK || f->kind != was->kind || f->dev != was->dev ||
+	    f->ino != was->ino || f->missing != 0 || fd == -1)
+		answer_error(r,
+		    f->status == FS_ERRNO && f->err == EACCES
+			? C_FS_PERMISSION
+			: C_POL_PATH_CHANGED,
+		    r->dec.cwd_item >= 0 ? "cwd" : r->dec.paths[0].param, NULL,
+		    0);
+	else if (r->dec.cwd_item >= 0)
+		work_run_reopened(r, fd);
+	else
+		answer_file(r, f, fd);
+}
+
+/* ---- stat ---- */
+
+static void
+work_stat(struct req *r, int fd)
+{
+	const struct facts *f = facts_of(r, 0);
+	struct list_entry e = {0};
+	const char *name = strrchr(f->path, '/') + 1;
+	struct wbuf w;
+	char *body = NULL;
+
+	e.type = f->kind;
+	e.mode = f->mode;
+	e.size = f->size;
+	e.mtime = f->mtime;
+	e.mtime_ns = f->mtime_ns;
+	e.dev = f->dev;
+	e.ino = f->ino;
+	e.name = *name == '\0' ? "/" : name;
+	e.namelen = strlen(e.name);
+	wbuf_init(&w, 64 * 1024);
+	entry_put(&w, spelling(r, "path"), 0, &e);
+	wput_u8(&w, 0);
+	if (!w.err)
+		body = strdup((const char *)w.p);
+	wbuf_free(&w);
+	answer_json(r, 200, body);
+}
+
+/* ---- list ---- */
+
+static void
+work_list(struct req *r, int fd)
+{
+	const struct dpath *p = &r->dec.paths[0];
+	struct list l = {0};
+	struct wbuf w;
+
+	l.target = p->target;
+	l.flags = p->flags;
+	l.max_entries = r->dec.max_entries > UINT32_MAX
+			    ? UINT32_MAX
+			    : (uint32_t)r->dec.max_entries;
+	l.refs = r->dec.refs;
+	l.nrefs = r->dec.nrefs;
+	l.deny = r->dec.deny;
+	wbuf_init(&w, IMSG_MAX_PAYLOAD);
+	list_put(&w, &l);
+	work_send(r, PROC_PATHD, MP_LIST, -1, &w);
+	wbuf_free(&w);
+}
+
+/* ---- upload ---- */
+
+/* "0644" or "644" into permission bits: 0 or -1. */
+static int
+parse_mode(const char *s, uint32_t *mode)
+{
+	uint32_t v = 0;
+	size_t i, n = strlen(s);
+
+	if (n < 3 || n > 4)
+		return -1;
+	for (i = 0; i < n; i++) {
+		if (s[i] < '0' || s[i] > '7')
+			return -1;
+		v = v << 3 | (uint32_t)(s[i] - '0');
+	}
+	*mode = v;
+	return v > 0777 ? -1 : 0;
+}
+
+/* If-Match and If-None-Match (RFC 9110, 13.1) against what is there. */
+static enum code
+preconditions(const struct req *r, uint16_t *flags)
+{
+	const struct facts *f = facts_of(r, 0);
+	char etag[ETAG_SIZE];
+
+	etag_make(etag, f->dev, f->ino, f->size, f->mtime, f->mtime_ns);
+	if (strcmp(r->ask.if_none_match, "*") == 0) {
+		if (f->kind != FK_MISSING)
+			return C_FS_CHANGED;
+		*flags |= PF_NOREPLACE;
+	}
+	if (r->ask.if_match[0] == '\0')
+		return C_OK;
+	if (f->kind == FK_MISSING)
+		return C_FS_CHANGED;
+	return strcmp(r->ask.if_match, "*") == 0 ||
+		       strcmp(r->ask.if_match, etag) == 0
+		   ? C_OK
+		   : C_FS_CHANGED;
+}
+
+static void
+work_upload(struct req *r, int fd)
+{
+	const struct dpath *p = &r->dec.paths[0];
+	struct put q = {0};
+	struct wbuf w;
+	enum code c;
+
+	q.target = p->target;
+	q.flags = p->flags;
+	q.max_bytes = r->dec.max_bytes;
+	q.mode = UINT32_MAX;
+	if (ask_bool(r, "durable"))
+		q.flags |= PF_DURABLE;
+	if (ask_has(r, "mode") &&
+	    parse_mode(ask_text(r, "mode"), &q.mode) == -1) {
+		answer_error(r, C_ARGS_INVALID, "mode", NULL, 0);
+		return;
+	}
+	if ((c = preconditions(r, &q.flags)) != C_OK) {
+		answer_error(r, c, "path", NULL, 0);
+		return;
+	}
+	if (r->ask.length != UINT64_MAX && r->ask.length > q.max_bytes) {
+		answer_error(r, C_LIM_MAX_BYTES, "path", NULL, 0);
+		return;
+	}
+	wbuf_init(&w, IMSG_MAX_PAYLOAD);
+	put_put(&w, &q);
+	work_send(r, PROC_PATHD, MP_PUT, -1, &w);
+	wbuf_free(&w);
+}
+
+/* ---- mkdir, move, delete ---- */
+
+static void
+work_mutate(struct req *r, uint16_t type, uint16_t flags)
+{
+	struct mutate m = {0};
+	struct wbuf w;
+
+	m.src = r->dec.paths[0].target;
+	m.flags = flags | (r->dec.paths[0].flags & PF_HARDLINKS);
+	m.mode = UINT32_MAX;
+	m.deny = r->dec.deny;
+	if (r->dec.npaths > 1) {
+		m.dst = r->dec.paths[1].target;
+		m.flags |= r->dec.paths[1].flags & PF_CREATE_DIRS;
+	}
+	wbuf_init(&w, IMSG_MAX_PAYLOAD);
+	mutate_put(&w, &m);
+	work_send(r, PROC_PATHD, type, -1, &w);
+	wbuf_free(&w);
+}
+
+static void
+work_mkdir(struct req *r, int fd)
+{
+	work_mutate(r, MP_MKDIR, ask_bool(r, "parents") ? PF_CREATE_DIRS : 0);
+}
+
+static void
+work_move(struct req *r, int fd)
+{
+	work_mutate(r, MP_RENAME, ask_bool(r, "overwrite") ? 0 : PF_NOREPLACE);
+}
+
+static void
+work_delete(struct req *r, int fd)
+{
+	work_mutate(r, MP_UNLINK, ask_bool(r, "recursive") ? PF_RECURSIVE : 0);
+}
+
+/* ---- table ---- */
+
+static void
+work_health(struct req *r, int fd)
+{
+	core_health(r);
+}
+
+static void
+work_capabilities(struct req *r, int fd)
+{
+	core_capabilities(r);
+}
+
+static void
+work_check(struct req *r, int fd)
+{
+	core_check(r);
+}
+
+static const struct {
+	uint16_t op;
+	void (*f)(struct req *, int);
+} works[] = {
+    {OP_core_health, work_health},
+    {OP_core_capabilities, work_capabilities},
+    {OP_core_check, work_check},
+    {OP_files_list, work_list},
+    {OP_files_stat, work_stat},
+    {OP_files_download, work_download},
+    {OP_files_upload, work_upload},
+    {OP_files_mkdir, work_mkdir},
+    {OP_files_move, work_move},
+    {OP_files_delete, work_delete},
+    {OP_commands_run, work_run_start},
+};
+
+void
+work_start(struct req *r, int fd)
+{
+	size_t i;
+
+	for (i = 0; i < nitems(works); i++)
+		if (works[i].op == r->call.op) {
+			works[i].f(r, fd);
+			return;
+		}
+	/* the policy mounts nothing that is not in the table */
+	log_warnx("no work for %s", ops[r->call.op].id);
+	answer_error(r, C_SRV_INTERNAL, NULL, NULL, 0);
+}

@@ -1,0 +1,32 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * What is done once a call is admitted: one function an operation.
+ */
+#ifndef ABX_WORK_H
+#define ABX_WORK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct req;
+struct facts;
+
+/* Start the work of an admitted call.  fd is what RESOLVE opened or -1; it is
+ * borrowed, work that keeps it makes a copy. */
+void work_start(struct req *, int fd);
+/* The one thing that was resolved again, opened: fd is borrowed. */
+void work_reopened(struct req *, const struct facts *, int fd);
+/* work_run.c: execd has the run ready. */
+void work_run_start(struct req *, int fd);
+void work_run_reopened(struct req *, int fd);
+
+/* Ask pathd for item i of the plan again, alone and to be opened; flags as in
+ * struct resolve. */
+void work_reopen(struct req *, size_t item, uint8_t flags);
+/* Send a worker its order and wait for the first answer. */
+struct wbuf;
+void work_send(
+    struct req *, int kind, uint16_t type, int fd, const struct wbuf *);
+
+#endif

@@ -1,0 +1,343 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * Answers of pathd and execd: each is decoded, and leads to the next step of
+ * its request.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/entry.h"
+#include "common/log.h"
+#include "monitor/mon.h"
+#include "monitor/work.h"
+
+/* ---- facts ---- */
+
+static int
+facts_decode(struct imsg *m, struct facts *v, size_t n)
+{
+	struct rbuf b;
+	size_t i = 0;
+
+	rbuf_init(&b, m->payload, m->len);
+	if (rget_u32(&b) != n)
+		return -1;
+	for (i = 0; i < n; i++)
+		if (facts_get(&b, &v[i]) == -1)
+			break;
+	if (i == n && rget_end(&b) == 0)
+		return 0;
+	while (i-- > 0)
+		facts_clear(&v[i]);
+	return -1;
+}
+
+/* The claims of pathd that a decision rests on are checked as far as they can
+ * be: a path lies where its root reference says. */
+static int
+facts_plausible(const struct facts *f, size_t nrefs)
+{
+	return f->status != FS_OK || f->ref < nrefs;
+}
+
+int
+worker_facts(struct req *r, struct imsg *m)
+{
+	struct facts one = {0};
+	size_t i;
+
+	if (r->state == RS_REOPEN) {
+		if (facts_decode(m, &one, 1) == -1)
+			return -1;
+		work_reopened(r, &one, m->fd);
+		facts_clear(&one);
+		return 0;
+	}
+	if ((r->facts = calloc(r->plan.nitems, sizeof(*r->facts))) == NULL)
+		fatal("facts");
+	if (facts_decode(m, r->facts, r->plan.nitems) == -1) {
+		free(r->facts);
+		r->facts = NULL;
+		return -1;
+	}
+	for (i = 0; i < r->plan.nitems; i++)
+		if (!facts_plausible(&r->facts[i], r->plan.items[i].nrefs))
+			return -1;
+	r->worker = PROC_PARENT;
+	step_facts(r, m->fd);
+	return 0;
+}
+
+/* ---- upload ---- */
+
+/* A u32 0 and nothing else. */
+static int
+empty_ans(const struct imsg *m)
+{
+	struct rbuf b;
+
+	rbuf_init(&b, m->payload, m->len);
+	return rget_u32(&b) != 0 ? -1 : rget_end(&b);
+}
+
+int
+worker_put_ans(struct req *r, struct imsg *m)
+{
+	struct ans a = {0};
+
+	if (r->call.op == OP_NONE || ops[r->call.op].stream != S_PUT ||
+	    empty_ans(m) == -1)
+		return -1;
+	a.kind = ANS_PUT;
+	a.status = 200;
+	a.size = r->dec.max_bytes;
+	answer_send(r, &a, m->fd);
+	m->fd = -1;
+	return 0;
+}
+
+static char *
+upload_body(const struct req *r, const struct put_fin *f)
+{
+	const char *path = ask_text(r, "path");
+	char etag[ETAG_SIZE], *out = NULL;
+	struct wbuf w;
+
+	if (path[0] == '\0')
+		path = r->dec.paths[0].canonical;
+	etag_make(etag, f->dev, f->ino, f->bytes, f->mtime, f->mtime_ns);
+	wbuf_init(&w, 64 * 1024);
+	json_raw_put(&w, "{\"path\":");
+	json_str_put(&w, path, strlen(path));
+	json_raw_put(&w, ",\"bytes\":");
+	json_uint_put(&w, f->bytes);
+	json_raw_put(&w, ",\"etag\":");
+	json_str_put(&w, etag, strlen(etag));
+	wput_raw(&w, "}", 2);
+	if (!w.err)
+		out = strdup((const char *)w.p);
+	wbuf_free(&w);
+	return out;
+}
+
+int
+worker_put_fin(struct req *r, struct imsg *m)
+{
+	struct put_fin f;
+	struct ans a = {0};
+	struct rbuf b;
+	struct wbuf w;
+
+	rbuf_init(&b, m->payload, m->len);
+	if (put_fin_get(&b, &f) == -1 || rget_end(&b) == -1)
+		return -1;
+	/* nothing is committed before PUT_END says that it is whole */
+	if (r->state == RS_BODY && f.code == C_OK)
+		return -1;
+	r->worker = PROC_PARENT;
+	a.kind = ANS_JSON;
+	a.code = f.code;
+	a.status = f.code != C_OK ? codes[f.code].status
+		   : f.created	  ? 201
+				  : 200;
+	a.body = f.code == C_OK ? upload_body(r, &f)
+				: code_body((enum code)f.code, r->ask.reqid,
+				      ops[r->call.op].id, NULL, "path", NULL);
+	r->status = a.status;
+	r->code = (enum code)f.code;
+	r->early_fin = r->state == RS_BODY;
+	req_enter(r, RS_ANSWERED);
+	wbuf_init(&w, IMSG_MAX_PAYLOAD);
+	ans_put(&w, &a);
+	if (mon_send(PROC_LISTENER, LM_PUT_FIN, r->lid, -1, &w) == -1)
+		log_warnx("cannot answer an upload");
+	wbuf_free(&w);
+	ans_clear(&a);
+	return 0;
+}
+
+/* ---- list and the changes ---- */
+
+int
+worker_list_ans(struct req *r, struct imsg *m)
+{
+	const char *path = ask_text(r, "path");
+	struct ans a = {0};
+
+	if (ops[r->call.op].stream != S_LIST || empty_ans(m) == -1)
+		return -1;
+	r->worker = PROC_PARENT;
+	a.kind = ANS_LIST;
+	a.status = 200;
+	a.size = r->dec.max_entries;
+	a.body = strdup(path[0] != '\0' ? path : r->dec.paths[0].canonical);
+	answer_send(r, &a, m->fd);
+	m->fd = -1;
+	ans_clear(&a);
+	return 0;
+}
+
+static char *
+done_body(const struct req *r, const struct done *d)
+{
+	const char *s;
+	char *out = NULL;
+	struct wbuf w;
+
+	wbuf_init(&w, 64 * 1024);
+	if (r->call.op == OP_files_delete) {
+		json_raw_put(&w, "{\"deleted\":");
+		json_uint_put(&w, d->count);
+	} else if (r->call.op == OP_files_move) {
+		s = ask_text(r, "src");
+		json_raw_put(&w, "{\"src\":");
+		json_str_put(&w, s, strlen(s));
+		s = ask_text(r, "dst");
+		json_raw_put(&w, ",\"dst\":");
+		json_str_put(&w, s, strlen(s));
+	} else {
+		s = ask_text(r, "path");
+		json_raw_put(&w, "{\"path\":");
+		json_str_put(&w, s, strlen(s));
+	}
+	wput_raw(&w, "}", 2);
+	if (!w.err)
+		out = strdup((const char *)w.p);
+	wbuf_free(&w);
+	return out;
+}
+
+int
+worker_done(struct req *r, struct imsg *m)
+{
+	struct done d;
+	struct rbuf b;
+	int stream = ops[r->call.op].stream != S_NONE;
+
+	rbuf_init(&b, m->payload, m->len);
+	if (done_get(&b, &d) == -1 || rget_end(&b) == -1)
+		return -1;
+	/* for PUT and LIST it only ever says a failure */
+	if (stream && d.code == C_OK)
+		return -1;
+	r->worker = PROC_PARENT;
+	if (d.code != C_OK)
+		answer_error(
+		    r, (enum code)d.code, r->dec.paths[0].param, NULL, 0);
+	else
+		answer_json(r, r->call.op == OP_files_mkdir ? 201 : 200,
+		    done_body(r, &d));
+	return 0;
+}
+
+/* ---- runs ---- */
+
+int
+worker_started(struct req *r, struct imsg *m)
+{
+	struct rbuf b;
+
+	rbuf_init(&b, m->payload, m->len);
+	rget_u32(&b);
+	return r->is_run ? rget_end(&b) : -1;
+}
+
+/* The frame pipe, and the stdin pipe when there is one, go to the listener
+ * together. */
+static void
+answer_run(struct req *r)
+{
+	struct ans a = {0};
+	int in = r->stdin_fd, frames = r->frame_fd;
+
+	r->stdin_fd = r->frame_fd = -1;
+	a.kind = ANS_RUN;
+	a.status = 200;
+	a.size = r->dec.spawn.max_output;
+	a.flags = (in != -1 ? ANS_STDIN : 0) |
+		  ((r->dec.spawn.flags & SPAWN_STREAM) != 0 ? ANS_STREAM : 0);
+	answer_send(r, &a, frames);
+	if (in != -1 &&
+	    mon_send(PROC_LISTENER, LM_RUN_IN, r->lid, in, NULL) == -1)
+		log_warnx("cannot pass stdin on");
+}
+
+int
+worker_run(struct req *r, struct imsg *m)
+{
+	if (!r->is_run || r->frame_fd != -1)
+		return -1;
+	r->frame_fd = m->fd;
+	m->fd = -1;
+	if ((r->dec.spawn.flags & SPAWN_STDIN) == 0)
+		answer_run(r);
+	return 0;
+}
+
+int
+worker_in(struct req *r, struct imsg *m)
+{
+	if (!r->is_run || r->frame_fd == -1 ||
+	    (r->dec.spawn.flags & SPAWN_STDIN) == 0)
+		return -1;
+	r->stdin_fd = m->fd;
+	m->fd = -1;
+	answer_run(r);
+	return 0;
+}
+
+/* A run that will not be: nothing was started. */
+static void
+run_over(struct req *r)
+{
+	r->worker = PROC_PARENT;
+	r->end_seen = 1;
+	if (r->state == RS_ENDING)
+		req_finish(r, "client_gone");
+}
+
+int
+worker_failed(struct req *r, struct imsg *m)
+{
+	struct spawn_failed f;
+	struct rbuf b;
+
+	rbuf_init(&b, m->payload, m->len);
+	if (!r->is_run || spawn_failed_get(&b, &f) == -1 || rget_end(&b) == -1)
+		return -1;
+	r->worker = PROC_PARENT;
+	r->is_run = 0;
+	if (f.err != 0 || f.layer[0] != '\0')
+		log_debug("spawn: %s: %s", f.layer, strerror(f.err));
+	answer_error(r, (enum code)f.code, NULL, NULL, 0);
+	return 0;
+}
+
+int
+worker_end(struct req *r, struct imsg *m)
+{
+	struct spawn_failed f;
+	struct rbuf b;
+
+	if (!r->is_run)
+		return -1;
+	rbuf_init(&b, m->payload, m->len);
+	if (m->type == ME_FAILED) {
+		if (spawn_failed_get(&b, &f) == -1 || rget_end(&b) == -1)
+			return -1;
+		run_over(r);
+		return 0;
+	}
+	if (run_end_get(&b, &r->end) == -1 || rget_end(&b) == -1)
+		return -1;
+	r->end_seen = 1;
+	r->worker = PROC_PARENT;
+	if (r->state == RS_WORK)
+		/* ended before it was answered for: it never ran */
+		answer_error(r, C_SRV_UNAVAILABLE, NULL, NULL, 1);
+	else if (r->state == RS_ENDING)
+		req_finish(r, r->fin.outcome == FIN_OK ? "ok" : "client_gone");
+	return 0;
+}
