@@ -1,0 +1,311 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: ISC
+"""abxctl from outside: exit statuses, findings, decisions.
+
+ABX_BUILD names the directory with the programs (default: build).
+"""
+import hashlib
+import json
+import os
+import pwd
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+BUILD = os.path.abspath(os.environ.get("ABX_BUILD", "build"))
+ROOT = os.geteuid() == 0
+# the state directory may not lie below /tmp
+BASE = "/var/lib" if ROOT else pwd.getpwuid(os.geteuid()).pw_dir
+TOKEN = "viewer-token-0123456789abcdef"
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.dir = tempfile.mkdtemp(prefix="abx-ctl-", dir=BASE)
+        self.addCleanup(shutil.rmtree, self.dir)
+        os.chmod(self.dir, 0o755)
+        for name in ("conf", "root", "root/sub", "log"):
+            os.mkdir(f"{self.dir}/{name}", 0o755)
+        self.root = f"{self.dir}/root"
+        self.file = f"{self.dir}/conf/server.json"
+        for name in ("a", "sub/.env"):
+            with open(f"{self.root}/{name}", "w") as f:
+                f.write("x")
+
+    def write(self, mode=0o644, name=None, **config):
+        base = {
+            "version": 1,
+            "state_dir": f"{self.dir}/state",
+            "auth": {"tokens": [{"id": "viewer", "roles": ["reader"],
+                                 "token_env": "ABX_T_VIEWER"}]},
+            "audit": {"sink": f"file:{self.dir}/log/audit.jsonl"},
+        }
+        if ROOT:  # whether make users has run is not the question here
+            base["users"] = dict.fromkeys(("listener", "monitor", "run"),
+                                          "nobody")
+        if name is not None:
+            base = {}
+        base.update(config)
+        path = name or self.file
+        with open(path, "w") as f:
+            json.dump(base, f, indent=1)
+        os.chmod(path, mode)
+
+    def run_ctl(self, *argv, env=None, stdin=""):
+        full = {k: v for k, v in os.environ.items()
+                if not k.startswith("ABX_")}
+        full["ABX_T_VIEWER"] = TOKEN
+        full.update(env or {})
+        return subprocess.run([f"{BUILD}/abxctl", *argv], env=full,
+                              input=stdin, text=True, capture_output=True,
+                              timeout=60)
+
+    def check(self, *argv, **kw):
+        return self.run_ctl("check-config", *argv, self.file, **kw)
+
+    def explain(self, op, *args, who="viewer", more=()):
+        argv = [w for a in args for w in ("--arg", a)]
+        return self.run_ctl("-f", self.file, "explain", "--op", op, *argv,
+                            "--principal", who, *more)
+
+
+class Usage(Case):
+    def test_verbs(self):
+        for argv in ((), ("no-such-verb",), ("--no-such-option",),
+                     ("check-config", "a", "b"), ("ops", "x"),
+                     ("explain", "--op", "files.stat"),
+                     ("doctor", "x"), ("hash-token", "a", "b")):
+            out = self.run_ctl(*argv)
+            self.assertEqual(out.returncode, 2, (argv, out))
+            self.assertEqual(out.stdout, "")
+            self.assertIn("usage", out.stderr)
+        for verb in ("check-config", "doctor", "explain", "hash-token", "ops"):
+            self.assertIn(verb, self.run_ctl().stderr)
+        self.assertEqual(self.run_ctl("--version").returncode, 0)
+
+
+class CheckConfig(Case):
+    def test_clean(self):
+        self.write(preset="download-only", root=self.root)
+        out = self.check()
+        self.assertEqual(out.returncode, 0, out)
+        self.assertRegex(out.stdout, r"(?m)^files\.download +\+")
+        self.assertRegex(out.stdout, r"(?m)^files\.delete +-")
+        out = self.check("--json", "--strict")
+        self.assertEqual(out.returncode, 0, out)
+        got = json.loads(out.stdout)
+        self.assertTrue(got["ok"])
+        self.assertIn({"op": "files.download", "principals": ["viewer"]},
+                      got["ops"])
+
+    def test_errors(self):
+        self.write(preset="download-only", root=self.root, rulez=[],
+                   lisen=[])
+        out = self.check()
+        self.assertEqual(out.returncode, 2, out)
+        at = re.escape(self.file) + r":\d+:\d+: error: config\.unknown_key: "
+        self.assertEqual(len(re.findall(at, out.stdout)), 2, out.stdout)
+        self.assertNotIn("files.download", out.stdout)
+        got = json.loads(self.check("--json").stdout)
+        self.assertFalse(got["ok"])
+        self.assertEqual({f["code"] for f in got["findings"]},
+                         {"config.unknown_key"})
+        self.assertEqual({f["severity"] for f in got["findings"]}, {"error"})
+
+    def test_warnings(self):
+        rule = {"allow": "files.list", "paths": self.root}
+        self.write(rules=[rule, rule])
+        self.assertEqual(self.check().returncode, 0)
+        out = self.check("--strict")
+        self.assertEqual(out.returncode, 1, out)
+        self.assertIn(": warning: config.shadowed: ", out.stdout)
+
+    def test_files(self):
+        out = self.run_ctl("check-config", f"{self.dir}/none.json")
+        self.assertEqual(out.returncode, 2)
+        self.assertIn("config.file_unreadable", out.stdout)
+        self.write(mode=0o666, preset="download-only", root=self.root)
+        out = self.check()
+        self.assertEqual(out.returncode, 2)
+        self.assertIn("config.file_unsafe", out.stdout)
+        os.chmod(self.file, 0o644)
+        os.chmod(f"{self.dir}/conf", 0o777)
+        self.assertIn("config.file_unsafe", self.check().stdout)
+
+    def test_dropins(self):
+        self.write(preset="download-only", root=self.root)
+        os.mkdir(f"{self.dir}/conf/server.d", 0o755)
+        drop = f"{self.dir}/conf/server.d/10.json"
+        self.write(name=drop, version=1,
+                   rules=[{"allow": "files.mkdir", "paths": self.root}])
+        out = self.check()
+        self.assertEqual(out.returncode, 0, out)
+        self.assertRegex(out.stdout, r"(?m)^files\.mkdir +\+")
+        self.write(name=drop, version=1, rules=[{}])
+        out = self.check()
+        self.assertEqual(out.returncode, 2, out)
+        self.assertIn(drop + ":", out.stdout)
+
+    def test_secrets(self):
+        self.write(preset="download-only", root=self.root)
+        out = self.check(env={"ABX_T_VIEWER": "short"})
+        self.assertEqual(out.returncode, 2)
+        self.assertIn("config.auth_secret_weak", out.stdout)
+        path = f"{self.dir}/conf/token"
+        for text, mode, want in ((TOKEN + "\n", 0o600, None),
+                                 (TOKEN, 0o644, "config.file_unsafe"),
+                                 ("x\n", 0o600, "config.auth_secret_weak")):
+            with open(path, "w") as f:
+                f.write(text)
+            os.chmod(path, mode)
+            self.write(preset="download-only", root=self.root,
+                       auth={"tokens": [{"id": "viewer",
+                                         "token_file": path}]})
+            out = self.check()
+            self.assertEqual(out.returncode, 2 if want else 0, out)
+            self.assertIn(want or "", out.stdout)
+            self.assertNotIn(TOKEN, out.stdout + out.stderr)
+
+    def test_state_dir(self):
+        self.write(preset="download-only", root=self.root)
+        state = f"{self.dir}/state"
+        os.mkdir(state, 0o770)
+        os.chmod(state, 0o770)
+        self.assertIn("config.state_dir_unsafe", self.check().stdout)
+        os.chmod(state, 0o700)
+        self.assertEqual(self.check().returncode, 0)
+        os.rmdir(state)
+        os.symlink(self.root, state)
+        self.assertIn("config.state_dir_unsafe", self.check().stdout)
+
+    def test_protected_root(self):
+        self.write(preset="download-only", root=f"{self.dir}/log")
+        self.assertIn("warning: config.root_protected", self.check().stdout)
+
+    def test_preset_alone(self):
+        if os.path.exists("/etc/agent-sandbox/server.json"):
+            self.skipTest("there is a configuration")
+        out = self.run_ctl("-p", "read-only", "-r", self.root, "check-config",
+                           env={"ABX_SERVER_TOKEN": TOKEN})
+        self.assertNotIn("config.file_unreadable", out.stdout)
+
+
+class Explain(Case):
+    def test_paths(self):
+        self.write(preset="download-only", root=self.root)
+        os.symlink("a", f"{self.root}/link")
+        os.symlink("/etc/passwd", f"{self.root}/out")
+        for path, want in (("a", None), (f"{self.root}/a", None),
+                           ("link", None), ("none", None),
+                           ("/etc/passwd", "policy.path_not_allowed"),
+                           ("out", "policy.path_not_allowed"),
+                           ("sub/.env", "policy.path_denied"),
+                           ("/proc/self/environ", "policy.path_denied"),
+                           (self.file, "policy.path_denied"),
+                           (f"{self.dir}/log/x", "policy.path_denied")):
+            out = self.explain("files.download", "path=" + path)
+            self.assertEqual(out.returncode, 1 if want else 0, (path, out))
+            self.assertIn(want or "allowed: files.download", out.stdout)
+        out = self.explain("files.download", "path=link", more=("--json",))
+        got = json.loads(out.stdout)
+        self.assertTrue(got["allowed"] and got["mounted"])
+        self.assertEqual(got["paths"][0]["canonical"], f"{self.root}/a")
+        self.assertEqual(got["principal"],
+                         {"id": "viewer", "roles": ["reader"]})
+        self.assertTrue(got["rule"]["origin"])
+
+    def test_mounts(self):
+        self.write(rules=[{"allow": "files.stat", "paths": self.root,
+                           "principals": ["role:reader"]}])
+        ok = lambda *a, **k: self.explain("files.stat", "path=a", *a, **k)
+        self.assertEqual(ok().returncode, 0)
+        self.assertEqual(ok(more=("--role", "other")).returncode, 1)
+        self.assertEqual(ok(who="anonymous").returncode, 1)
+        self.assertEqual(
+            ok(who="x", more=("--role", "reader")).returncode, 0)
+        for op in ("files.delete", "no.such", "files.search"):
+            out = self.explain(op, "path=a")
+            self.assertEqual(out.returncode, 1, out)
+            self.assertIn("op.not_enabled", out.stdout)
+
+    def test_arguments(self):
+        self.write(preset="download-only", root=self.root)
+        for args, want in (((), "args.missing"),
+                           (("path=a", "x=1"), "args.unknown")):
+            out = self.explain("files.download", *args)
+            self.assertEqual(out.returncode, 1, out)
+            self.assertIn(want, out.stdout)
+        out = self.explain("files.download", "path")
+        self.assertEqual(out.returncode, 2, out)
+
+    def test_commands(self):
+        self.write(rules=[{"allow": "commands.run", "commands": {
+            "allow": ["true", "no-such-program", "ls {path}"],
+            "cwd": self.root}}])
+        for args, want in ((("command=true",), None),
+                           (("argv=ls", "argv=a"), None),
+                           (("command=ls /etc",),
+                            "policy.command_not_allowed"),
+                           (("command=id",), "policy.command_not_allowed"),
+                           (("command=no-such-program",),
+                            "policy.exec_not_found"),
+                           (("command=true", "argv=true"), "args.invalid"),
+                           (("command=true", "env=LD_PRELOAD=x"),
+                            "policy.env_var_denied")):
+            out = self.explain("commands.run", *args)
+            self.assertEqual(out.returncode, 1 if want else 0, (args, out))
+            self.assertIn(want or "allowed", out.stdout)
+
+    def test_bad_config(self):
+        self.write(rulez=[])
+        out = self.explain("files.stat", "path=a")
+        self.assertEqual(out.returncode, 2, out)
+        self.assertIn("config.unknown_key", out.stdout)
+
+
+class Others(Case):
+    def test_ops(self):
+        self.write(rules=[{"allow": "files.stat", "paths": self.root}])
+        out = self.run_ctl("-f", self.file, "ops", "--json")
+        self.assertEqual(out.returncode, 0, out)
+        table = {r["op"]: r["principals"]
+                 for r in json.loads(out.stdout)["ops"]}
+        self.assertEqual(table["files.stat"], ["viewer"])
+        self.assertEqual(table["files.list"], [])
+        self.assertNotIn("files.search", table)
+
+    def test_hash_token(self):
+        digest = hashlib.sha256(TOKEN.encode()).hexdigest()
+        for out in (self.run_ctl("hash-token", "-", stdin=TOKEN + "\n"),
+                    self.run_ctl("hash-token", TOKEN)):
+            self.assertEqual(out.returncode, 0, out)
+            self.assertIn(digest, out.stdout)
+            self.assertNotIn(TOKEN, out.stdout)
+        got = json.loads(self.run_ctl("--json", "hash-token").stdout)
+        self.assertEqual(
+            hashlib.sha256(got["token"].encode()).hexdigest(), got["sha256"])
+        self.assertEqual(len(got["token"]), 43)
+        for bad in ("short", "with blank 0123456789", "x" * 513):
+            out = self.run_ctl("hash-token", "-", stdin=bad)
+            self.assertEqual(out.returncode, 2, out)
+
+    def test_doctor(self):
+        self.write(preset="download-only", root=self.root)
+        out = self.run_ctl("-f", self.file, "--json", "doctor")
+        self.assertIn(out.returncode, (0, 1), out)
+        got = json.loads(out.stdout)
+        self.assertEqual(got["ok"], out.returncode == 0)
+        rows = {r["check"]: r["result"] for r in got["checks"]}
+        self.assertLessEqual({"landlock", "seccomp", "openat2", "bubblewrap",
+                              "users", "config", "open mode", "root"},
+                             set(rows))
+        self.assertEqual(rows["open mode"], "ok")
+        out = self.run_ctl("-f", f"{self.dir}/none", "doctor")
+        self.assertEqual(out.returncode, 1, out)
+        self.assertRegex(out.stdout, r"(?m)^failed +config ")
+
+
+if __name__ == "__main__":
+    unittest.main()
