@@ -32,9 +32,17 @@ int glob_match(const struct glob *, const char *path);
 /* 1 when the one-segment pattern (no slash) matches the bytes; '/' is never
  * matched by a wildcard. */
 int glob_segment(const char *pattern, const char *s, size_t len);
+/* 1 when n bytes are a well-formed one-segment pattern (its classes end). */
+int glob_segment_ok(const char *, size_t n);
+/* 1 when a pattern matches the whole string, slash by slash; no wildcard
+ * crosses a '/' and "**" means no more than "*". */
+int glob_words(const char *pattern, const char *s);
 /* The pattern as one absolute or floating text that glob_new(text, NULL)
  * takes back (wildcards in the anchor escaped as classes): new string, NULL
  * when out of memory or over ABX_PATH_MAX. */
 char *glob_text(const char *pattern, const char *anchor);
+/* An absolute path, taken literally, and rest, a pattern below it or "", as
+ * one text that glob_new(text, NULL) takes.  New string, or NULL as above. */
+char *glob_quote(const char *path, const char *rest);
 
 #endif

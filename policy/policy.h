@@ -175,6 +175,17 @@ struct principal {
 };
 int principal_has_role(const struct principal *, const char *);
 
+/* Arguments in the type that their schema gives them; the plan has checked
+ * it.  int: 1 and *out when given, else 0.  bool: 0 when not given.  str: NULL
+ * when not given; borrowed. */
+int policy_arg_int(const struct args *, const char *name, int64_t *out);
+int policy_arg_bool(const struct args *, const char *name);
+const char *policy_arg_str(const struct args *, const char *name);
+/* Nested arguments that came as an object of strings (A_MAP) as a list of
+ * their own (args_clear); for A_ARGS use .sub.  0, or -1 when there are too
+ * many or out of memory. */
+int policy_sub_args(const struct arg *, struct args *);
+
 /* One call to decide on.  All borrowed. */
 struct call {
 	uint16_t op; /* OP_NONE: unknown */
@@ -220,6 +231,14 @@ struct dtrace {
 	enum code code; /* C_OK: admitted */
 	const char *param; /* constant or NULL */
 };
+/*
+ * allowed says that policy admits the call, code says what to answer.
+ * allowed 0: code is the refusal (op.not_enabled, args.*, policy.*).
+ * allowed 1, C_OK: do it.  allowed 1 and another code: admitted, and the
+ * facts or limits already tell the answer (fs.*, limit.max_bytes, args.invalid
+ * for a directory moved into itself); nothing is to be done, and the winning
+ * rule and limits are set as usual, paths as far as they are known.
+ */
 struct decision {
 	int allowed;
 	enum code code;
@@ -250,7 +269,9 @@ struct decision {
 	struct dtrace *trace; /* every statement tried, in order */
 	size_t ntrace;
 };
-/* facts[i] answers plan->items[i].  Pure.  0, or -1 out of memory. */
+/* facts[i] answers plan->items[i]; NULL when nothing was to be resolved.  The
+ * plan, the facts, the call and the policy must outlive the decision.  Pure.
+ * 0, or -1 out of memory. */
 int policy_decide(const struct policy *, const struct call *,
     const struct plan *, const struct facts *facts, struct decision *);
 void decision_clear(struct decision *);

@@ -1,0 +1,447 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * What the compiled rules mean for each operation, worked out once: the
+ * statements in the order of the allow pass, the denies, the anchors; and the
+ * questions about a policy as a whole.  Pure.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "policy/engine.h"
+
+/* Places that no call may touch, whatever a rule says. */
+static const char *const system_dirs[] = {"/proc", "/sys", "/dev"};
+
+/* What every sandbox shows anyway. */
+static const char *const shown_dirs[] = {
+    "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
+
+/* ---- statements ---- */
+
+/* The selector of highest rank by which the rule means the op, or NULL. */
+static const char *
+best_selector(const struct prule *r, uint16_t op, enum sel_rank *rank)
+{
+	const char *best = NULL;
+	enum sel_rank this;
+	size_t i;
+
+	*rank = SEL_BAD;
+	for (i = 0; i < r->sel.n; i++) {
+		if (!selector_matches(r->sel.v[i], op, r->deny))
+			continue;
+		this = selector_rank(r->sel.v[i]);
+		if (best == NULL || this > *rank) {
+			best = r->sel.v[i];
+			*rank = this;
+		}
+	}
+	return best;
+}
+
+/* (rank desc, has principals desc, declaration order) */
+static int
+stmt_cmp(const void *va, const void *vb)
+{
+	const struct stmt *a = va, *b = vb;
+	int ap = a->rule->principals.n > 0, bp = b->rule->principals.n > 0;
+
+	if (a->rank != b->rank)
+		return a->rank > b->rank ? -1 : 1;
+	if (ap != bp)
+		return ap ? -1 : 1;
+	return a->rule->index < b->rule->index ? -1 : 1;
+}
+
+/* The environment of the service removes what it disables; health only when
+ * it is named. */
+static int
+unmounts(const struct prule *r, uint16_t op, enum sel_rank rank)
+{
+	return r->layer == LAYER_ENV && !r->scoped && r->principals.n == 0 &&
+	       (op != OP_core_health || rank == SEL_EXACT);
+}
+
+static int
+index_rule(struct opidx *x, uint16_t op, const struct prule *r)
+{
+	enum sel_rank rank;
+	const char *sel = best_selector(r, op, &rank);
+	struct stmt *st;
+
+	if (sel == NULL)
+		return 0;
+	if (r->deny && unmounts(r, op, rank)) {
+		x->unmounted = 1;
+		return 0;
+	}
+	st = r->deny ? grow((void **)&x->deny, &x->ndeny, sizeof(*st))
+		     : grow((void **)&x->allow, &x->nallow, sizeof(*st));
+	if (st == NULL)
+		return -1;
+	st->rule = r;
+	st->sel = sel;
+	st->bits = r->principals.n > 0 ? r->bits : 0;
+	st->rank = rank;
+	return 0;
+}
+
+int
+stmt_matches(
+    const struct stmt *st, const struct principal *who, uint64_t who_bits)
+{
+	if (st->rule->principals.n == 0)
+		return 1;
+	return (st->bits & who_bits) != 0 &&
+	       principals_match(&st->rule->principals, st->bits, who, who_bits);
+}
+
+/* ---- anchors and programs ---- */
+
+static int
+add_roots(struct opidx *x, const struct pscope *s)
+{
+	struct scope_root *sr;
+	size_t i, j;
+
+	for (i = 0; i < s->nroots; i++) {
+		for (j = 0; j < x->nroots; j++)
+			if (x->roots[j].root == s->roots[i].root &&
+			    x->roots[j].tmpl == s->roots[i].tmpl)
+				break;
+		if (j < x->nroots)
+			continue;
+		sr = grow((void **)&x->roots, &x->nroots, sizeof(*sr));
+		if (sr == NULL)
+			return -1;
+		*sr = s->roots[i];
+	}
+	return 0;
+}
+
+int
+strlist_has(const struct strlist *l, const char *s)
+{
+	size_t i;
+
+	for (i = 0; i < l->n; i++)
+		if (strcmp(l->v[i], s) == 0)
+			return 1;
+	return 0;
+}
+
+static int
+strlist_join(struct strlist *dst, const struct strlist *src)
+{
+	size_t i;
+
+	for (i = 0; i < src->n; i++)
+		if (!strlist_has(dst, src->v[i]) &&
+		    strlist_add(dst, src->v[i], strlen(src->v[i])) == -1)
+			return -1;
+	return 0;
+}
+
+static int
+index_anchors(struct opidx *x, const struct op *op)
+{
+	const struct op_param *param;
+	const struct pscope *s;
+	size_t i;
+
+	for (i = 0; i < x->nallow; i++) {
+		const struct prule *r = x->allow[i].rule;
+
+		for (param = op->params; param->name != NULL; param++) {
+			s = rule_scope(r, param);
+			if (s != NULL && add_roots(x, s) == -1)
+				return -1;
+		}
+		if ((op->needs & N_COMMANDS) != 0 && r->has_commands &&
+		    strlist_join(&x->exec_dirs, &r->commands.exec_dirs) == -1)
+			return -1;
+	}
+	return 0;
+}
+
+const struct pscope *
+rule_scope(const struct prule *r, const struct op_param *param)
+{
+	size_t i;
+
+	if (param->type != T_PATH && param->type != T_PATHLIST)
+		return NULL;
+	if ((param->roles & R_CWD) != 0)
+		return r->has_commands && r->commands.has_cwd ? &r->commands.cwd
+							      : NULL;
+	for (i = 0; i < r->nparams; i++)
+		if (strcmp(r->params[i].param, param->name) == 0)
+			return &r->params[i].scope;
+	return r->nparams == 0 && r->has_paths ? &r->paths : NULL;
+}
+
+/* ---- what the helpers must hold ---- */
+
+static void
+mark_roots(struct policy *p, const struct pscope *s, unsigned roles)
+{
+	size_t i;
+
+	for (i = 0; i < s->nroots; i++) {
+		struct proot *r = &p->roots[s->roots[i].root];
+
+		if ((roles & R_CWD) != 0) {
+			r->exec = 1;
+			r->exec_rw |= !s->readonly;
+		}
+		if ((roles & (R_WRITE | R_DELETE)) != 0 && !s->readonly)
+			r->writable = 1;
+	}
+}
+
+static int
+mark_op(struct policy *p, uint16_t op)
+{
+	const struct opidx *x = &p->ops[op];
+	const struct op_param *param;
+	const struct pscope *s;
+	size_t i, j;
+
+	if ((ops[op].flags & OF_LATER) != 0 || x->unmounted)
+		return 0;
+	for (i = 0; i < x->nallow; i++)
+		for (param = ops[op].params; param->name != NULL; param++) {
+			s = rule_scope(x->allow[i].rule, param);
+			if (s != NULL)
+				mark_roots(p, s, param->roles);
+		}
+	for (i = 0; i < x->exec_dirs.n; i++) {
+		const char *dir = x->exec_dirs.v[i];
+
+		for (j = 0; j < nitems(shown_dirs); j++)
+			if (path_below(shown_dirs[j], dir) != NULL)
+				break;
+		if (j == nitems(shown_dirs) &&
+		    !strlist_has(&p->exec_dirs, dir) &&
+		    strlist_add(&p->exec_dirs, dir, strlen(dir)) == -1)
+			return -1;
+	}
+	return 0;
+}
+
+int
+policy_index(struct policy *p)
+{
+	uint16_t op;
+	size_t i;
+
+	for (op = 0; op < OP_COUNT; op++) {
+		struct opidx *x = &p->ops[op];
+
+		for (i = 0; i < p->nrules; i++)
+			if (index_rule(x, op, &p->rules[i]) == -1)
+				return -1;
+		if (x->nallow > 1)
+			qsort(x->allow, x->nallow, sizeof(*x->allow), stmt_cmp);
+		if (index_anchors(x, &ops[op]) == -1 || mark_op(p, op) == -1)
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- the system deny list ---- */
+
+int
+system_denies(const struct policy *p, const char *path)
+{
+	size_t i;
+
+	for (i = 0; i < nitems(system_dirs); i++)
+		if (path_below(system_dirs[i], path) != NULL)
+			return 1;
+	for (i = 0; i < p->protect.n; i++)
+		if (path_below(p->protect.v[i], path) != NULL)
+			return 1;
+	return 0;
+}
+
+int
+system_texts(const struct policy *p, struct strlist *out)
+{
+	char *text;
+	size_t i;
+	int r;
+
+	for (i = 0; i < nitems(system_dirs); i++)
+		if (strlist_add(out, system_dirs[i], strlen(system_dirs[i])) ==
+		    -1)
+			return -1;
+	for (i = 0; i < p->protect.n; i++) {
+		text = glob_quote(p->protect.v[i], "");
+		if (text == NULL)
+			return 1;
+		r = strlist_add(out, text, strlen(text));
+		free(text);
+		if (r == -1)
+			return -1;
+	}
+	return 0;
+}
+
+int
+policy_protect(struct policy *p, const char *dir)
+{
+	char path[ABX_PATH_MAX + 1];
+
+	if (path_normal_into(dir, path) == -1 || strcmp(path, "/") == 0)
+		return -1;
+	if (strlist_has(&p->protect, path))
+		return 0;
+	return strlist_add(&p->protect, path, strlen(path));
+}
+
+const struct strlist *
+policy_protected(const struct policy *p)
+{
+	return &p->protect;
+}
+
+/* ---- roots ---- */
+
+size_t
+policy_nroots(const struct policy *p)
+{
+	return p->nroots;
+}
+
+void
+policy_root(const struct policy *p, size_t i, struct policy_root *out)
+{
+	const struct proot *r = &p->roots[i];
+
+	out->path = r->path;
+	out->writable = r->writable;
+	out->exec = r->exec;
+	out->exec_rw = r->exec_rw;
+}
+
+static int
+respell_rule(struct prule *r, const char *from, const char *to)
+{
+	size_t i;
+
+	if (pglobs_respell(&r->paths.deny, from, to) == -1 ||
+	    pglobs_respell(&r->commands.cwd.deny, from, to) == -1 ||
+	    pglobs_respell(&r->deny_paths, from, to) == -1)
+		return -1;
+	for (i = 0; i < r->nparams; i++)
+		if (pglobs_respell(&r->params[i].scope.deny, from, to) == -1)
+			return -1;
+	return 0;
+}
+
+int
+policy_set_root(struct policy *p, size_t i, const char *canonical)
+{
+	struct proot *r;
+	char *copy;
+	size_t k;
+
+	if (i >= p->nroots || !path_is_normal(canonical))
+		return -1;
+	r = &p->roots[i];
+	if (strcmp(r->canon, canonical) == 0)
+		return 0;
+	copy = strdup(canonical);
+	if (copy == NULL)
+		return -1;
+	for (k = 0; k < p->nrules; k++)
+		if (respell_rule(&p->rules[k], r->path, canonical) == -1) {
+			free(copy);
+			return -1;
+		}
+	if (r->canon != r->path)
+		free(r->canon);
+	r->canon = copy;
+	return 0;
+}
+
+const struct strlist *
+policy_exec_dirs(const struct policy *p)
+{
+	return &p->exec_dirs;
+}
+
+/* ---- rules and mounts ---- */
+
+const char *
+policy_rule_origin(const struct policy *p, size_t i)
+{
+	return i < p->nrules ? p->rules[i].origin : "";
+}
+
+const char *
+policy_rule_name(const struct policy *p, size_t i)
+{
+	return i < p->nrules ? p->rules[i].name : "";
+}
+
+size_t
+policy_nrules(const struct policy *p)
+{
+	return p->nrules;
+}
+
+int
+policy_has_effect(const struct policy *p, unsigned effects)
+{
+	uint16_t op;
+
+	for (op = 0; op < OP_COUNT; op++)
+		if ((ops[op].effects & effects) != 0 &&
+		    (ops[op].flags & OF_LATER) == 0 && !p->ops[op].unmounted &&
+		    (p->ops[op].nallow > 0 || op == OP_core_health))
+			return 1;
+	return 0;
+}
+
+/* Health is there for everybody; only its own name takes it away. */
+static int
+health_mounted(
+    const struct opidx *x, const struct principal *who, uint64_t who_bits)
+{
+	size_t i;
+
+	for (i = 0; i < x->ndeny; i++)
+		if (x->deny[i].rank == SEL_EXACT && !x->deny[i].rule->scoped &&
+		    stmt_matches(&x->deny[i], who, who_bits))
+			return 0;
+	return 1;
+}
+
+int
+op_mounted(const struct policy *p, uint16_t op, const struct principal *who,
+    uint64_t who_bits)
+{
+	const struct opidx *x;
+	size_t i;
+
+	if (op >= OP_COUNT || (ops[op].flags & OF_LATER) != 0)
+		return 0;
+	x = &p->ops[op];
+	if (x->unmounted)
+		return 0;
+	if (op == OP_core_health)
+		return health_mounted(x, who, who_bits);
+	for (i = 0; i < x->nallow; i++)
+		if (stmt_matches(&x->allow[i], who, who_bits))
+			return 1;
+	return 0;
+}
+
+int
+policy_mounted(const struct policy *p, uint16_t op, const struct principal *who)
+{
+	return op_mounted(p, op, who, principal_bits(who));
+}
