@@ -41,22 +41,26 @@ POLICY_SRC = policy/model.c policy/findings.c policy/suggest.c policy/json.c \
 	policy/conffinish.c policy/config.c policy/preset.c policy/print.c \
 	policy/lint.c policy/lintcmd.c policy/lintshadow.c policy/lists.c \
 	policy/selector.c policy/argv.c policy/shlex.c policy/envrule.c \
-	policy/path.c policy/compile.c policy/plan.c policy/decide.c
+	policy/path.c policy/principal.c policy/scope.c policy/compile.c \
+	policy/index.c policy/schema.c policy/denypass.c policy/bound.c \
+	policy/command.c policy/admit.c policy/plan.c policy/decide.c
 
 LISTENER_SRC = listener/main.c
 
 PATHD_SRC = pathd/main.c pathd/pool.c pathd/worker.c pathd/put_job.c \
 	pathd/list_job.c pathd/filter.c ${PATHD_PURE_SRC}
 
-EXECD_SRC = execd/main.c
+EXECD_SRC = execd/main.c execd/job.c execd/spawn.c execd/pump.c \
+	execd/protect.c execd/mounts.c execd/etc.c execd/filter.c \
+	${EXECD_PURE_SRC}
+
+LAUNCH_SRC = execd/launch/launch.c execd/launch/init.c \
+	execd/launch/landlock.c execd/launch/seccomp.c execd/launch/xl.c
 
 MONITOR_SRC = monitor/main.c monitor/filter.c monitor/gate.c monitor/req.c \
 	monitor/principal.c monitor/limits.c monitor/answer.c monitor/step.c \
 	monitor/work.c monitor/work_run.c monitor/worker.c monitor/peers.c \
 	monitor/core.c monitor/audit.c monitor/load.c monitor/confset.c \
-	monitor/conffile.c monitor/confdirs.c
-
-MONITOR_SRC = monitor/main.c monitor/load.c monitor/confset.c \
 	monitor/conffile.c monitor/confdirs.c
 
 ABXD_SRC = monitor/abxd.c monitor/parent.c monitor/boot.c monitor/spawn.c \
@@ -71,13 +75,16 @@ CTL_SRC = monitor/ctl/main.c monitor/ctl/show.c monitor/ctl/check.c \
 
 # Pure parts of the programs that the unit tests link.
 LISTENER_PURE_SRC =
-MONITOR_PURE_SRC = monitor/conffile.c monitor/confdirs.c \
+MONITOR_PURE_SRC = monitor/gate.c monitor/conffile.c monitor/confdirs.c \
 	monitor/ctl/explain_args.c
 PATHD_PURE_SRC = pathd/beneath.c pathd/walk.c pathd/roots.c pathd/deny.c \
 	pathd/parents.c pathd/tree.c pathd/dir.c pathd/journal.c pathd/put.c \
 	pathd/list.c pathd/get.c
+EXECD_PURE_SRC = execd/profile.c execd/keep.c execd/launch/xl.c
 
-UNIT_SRC = regress/unit/wire.c regress/unit/entry.c \
+UNIT_SRC = regress/unit/glob.c regress/unit/size.c regress/unit/shlex.c \
+	regress/unit/argv.c regress/unit/selector.c regress/unit/decide.c \
+	regress/unit/wire.c regress/unit/gate.c regress/unit/entry.c \
 	regress/unit/conffile.c regress/unit/confdirs.c \
 	regress/unit/explain_args.c \
 	regress/unit/walk.c
@@ -194,7 +201,8 @@ $A/abxctl: ${CTL_AO} ${POLICY_AO} ${CORE_AO} ${PROC_AO}
 # --- unit tests: built with the sanitizers, run by "make unit" --------------
 # Everything pure goes into one archive, so a test links only what it uses.
 PURE_AO = ${CORE_AO} ${POLICY_AO} ${LISTENER_PURE_SRC:.c=.ao} \
-	${MONITOR_PURE_SRC:.c=.ao} ${PATHD_PURE_SRC:.c=.ao} common/chan.ao
+	${MONITOR_PURE_SRC:.c=.ao} ${PATHD_PURE_SRC:.c=.ao} ${EXECD_PURE_SRC:.c=.ao} \
+	common/chan.ao
 $A/libpure.a: ${PURE_AO}
 	@mkdir -p $A
 	rm -f $@

@@ -1,0 +1,56 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * The runs of this execd, by the monitor's request number: one sandbox each,
+ * with its deadlines, its output and its end.
+ */
+#ifndef ABX_EXECD_JOB_H
+#define ABX_EXECD_JOB_H
+
+#include "common/chan.h"
+#include "common/payload.h"
+#include "execd/profile.h"
+
+struct event_base;
+struct driver;
+
+struct job_conf {
+	struct event_base *base;
+	const struct driver *driver;
+	struct chan *mon; /* answers go there */
+	uint32_t require; /* enum exec_layer */
+	/* The probe is over; HELLO was queued. */
+	void (*probed)(const struct exec_hello *);
+	/* job_shutdown was asked for, and no run is left. */
+	void (*empty)(void);
+};
+
+/* Start-up; the struct is copied.  fatal on failure. */
+void job_init(const struct job_conf *);
+
+/*
+ * Run a program through the whole pipeline and tell the monitor with HELLO
+ * which layers it had.  missing: what a check before has found ("" when
+ * nothing); it is reported then, and nothing is run.
+ */
+void job_probe(const char *missing);
+
+/*
+ * Start a run.  spawn is borrowed; the binds are taken over in any case.
+ * Whatever fails is answered with ME_FAILED.  0, or -1 when the id is in use
+ * (the monitor is broken).
+ */
+int job_spawn(uint64_t id, const struct spawn *, struct profile_binds *);
+/* Answer ME_FAILED for a run that never became a job. */
+void job_refuse(uint64_t id, uint16_t code, int err, const char *layer);
+
+/* A signal for the program's process group; unknown ids are ignored, since
+ * the end may have crossed it. */
+void job_signal(uint64_t id, int sig);
+/* Kill the run, or forget its unsent output. */
+void job_cancel(uint64_t id);
+
+/* TERM to all, KILL after each one's grace; conf.empty when all are gone. */
+void job_shutdown(void);
+
+#endif

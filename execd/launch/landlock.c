@@ -1,0 +1,136 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * Landlock for the sandbox (landlock(7), kernel documentation
+ * userspace-api/landlock.rst).  Constants and structs are carried here up to
+ * ABI 7, since the headers that we are built with may be older.
+ */
+#include "execd/launch/launch.h"
+
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#define LL_EXECUTE (1ULL << 0)
+#define LL_WRITE_FILE (1ULL << 1)
+#define LL_READ_FILE (1ULL << 2)
+#define LL_READ_DIR (1ULL << 3)
+#define LL_REMOVE_DIR (1ULL << 4)
+#define LL_REMOVE_FILE (1ULL << 5)
+#define LL_MAKE_ALL (0x7fULL << 6) /* char dir reg sock fifo block sym */
+#define LL_REFER (1ULL << 13)	   /* ABI 2 */
+#define LL_TRUNCATE (1ULL << 14)   /* ABI 3 */
+#define LL_IOCTL_DEV (1ULL << 15)  /* ABI 5 */
+#define LL_NET_ALL 3ULL		   /* bind and connect TCP, ABI 4 */
+#define LL_SCOPE_ALL 3ULL	   /* abstract sockets and signals, ABI 6 */
+#define LL_FILE_RIGHTS \
+	(LL_EXECUTE | LL_WRITE_FILE | LL_READ_FILE | LL_TRUNCATE | LL_IOCTL_DEV)
+#define LL_RULE_PATH_BENEATH 1
+#define LL_CREATE_VERSION 1U
+
+struct ll_attr {
+	uint64_t fs, net, scoped;
+};
+struct ll_path {
+	uint64_t access;
+	int32_t fd;
+} __attribute__((packed));
+
+#ifndef SYS_landlock_create_ruleset
+#define SYS_landlock_create_ruleset 444
+#define SYS_landlock_add_rule 445
+#define SYS_landlock_restrict_self 446
+#endif
+
+int
+landlock_abi(void)
+{
+	long v =
+	    syscall(SYS_landlock_create_ruleset, NULL, 0, LL_CREATE_VERSION);
+
+	return v < 0 ? 0 : (int)v;
+}
+
+static uint64_t
+handled(int abi)
+{
+	uint64_t fs = LL_EXECUTE | LL_WRITE_FILE | LL_READ_FILE | LL_READ_DIR |
+		      LL_REMOVE_DIR | LL_REMOVE_FILE | LL_MAKE_ALL;
+
+	if (abi >= 2)
+		fs |= LL_REFER;
+	if (abi >= 3)
+		fs |= LL_TRUNCATE;
+	if (abi >= 5)
+		fs |= LL_IOCTL_DEV;
+	return fs;
+}
+
+static uint64_t
+rights(unsigned r)
+{
+	uint64_t fs = 0;
+
+	if (r & XLR_READ)
+		fs |= LL_READ_FILE | LL_READ_DIR;
+	if (r & XLR_EXEC)
+		fs |= LL_EXECUTE;
+	if (r & XLR_WRITE)
+		fs |= LL_WRITE_FILE | LL_TRUNCATE;
+	if (r & XLR_MAKE)
+		fs |= LL_REMOVE_DIR | LL_REMOVE_FILE | LL_MAKE_ALL | LL_REFER;
+	if (r & XLR_IOCTL)
+		fs |= LL_IOCTL_DEV;
+	return fs;
+}
+
+static int
+add_path(int set, const struct xl_path *x, uint64_t mask)
+{
+	struct ll_path p;
+	struct stat st;
+	int rc = 0, save;
+
+	p.fd = open(x->path, O_PATH | O_CLOEXEC);
+	if (p.fd == -1)
+		return errno == ENOENT ? 0 : -1;
+	p.access = rights(x->rights) & mask;
+	if (fstat(p.fd, &st) == -1)
+		rc = -1;
+	else if (!S_ISDIR(st.st_mode))
+		p.access &= LL_FILE_RIGHTS;
+	if (rc == 0 && p.access != 0)
+		rc = (int)syscall(
+		    SYS_landlock_add_rule, set, LL_RULE_PATH_BENEATH, &p, 0);
+	save = errno;
+	close(p.fd);
+	errno = save;
+	return rc;
+}
+
+int
+landlock_enter(const struct xl_setup *s, int abi)
+{
+	struct ll_attr a = {0};
+	size_t i, size;
+	int set, rc = 0, save;
+
+	a.fs = handled(abi);
+	a.net = abi >= 4 ? LL_NET_ALL : 0;
+	a.scoped = abi >= 6 ? LL_SCOPE_ALL : 0;
+	size = abi >= 6 ? 24 : abi >= 4 ? 16 : 8;
+	set = (int)syscall(SYS_landlock_create_ruleset, &a, size, 0);
+	if (set == -1)
+		return -1;
+	for (i = 0; rc == 0 && i < s->npaths; i++)
+		rc = add_path(set, &s->paths[i], a.fs);
+	if (rc == 0)
+		rc = (int)syscall(SYS_landlock_restrict_self, set, 0);
+	save = errno;
+	close(set);
+	errno = save;
+	return rc;
+}

@@ -1,0 +1,386 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * abx-launch: PID 1 of a sandbox.  Owns the status socket: says hello, sets
+ * the layers up once, starts a program when told, forwards signals, reaps
+ * everything and says how it ended and when nothing is left.  It ends when
+ * execd closes the socket, and the kernel then ends the sandbox.  It decides
+ * nothing and reads nothing that a client wrote but the words of execve.
+ */
+#include "execd/launch/launch.h"
+
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/codes.h"
+#include "common/imsg.h"
+#include "common/msg.h"
+
+#define MEMFD_MAX (32U * 1024 * 1024)
+
+static struct imsgbuf *status; /* the socket to execd */
+static int sigfd;
+static struct xl_setup setup;
+static int stdio[3] = {-1, -1, -1}; /* of the next program */
+
+/* The one run: its id, its program (0 when reaped), whether a process of it
+ * may be left. */
+static uint64_t run_id;
+static pid_t run_pid;
+static int run_busy;
+
+static void __attribute__((noreturn)) leave(int rc)
+{
+	_exit(rc);
+}
+
+/* Send what is queued, waiting for room. */
+static void
+flush(void)
+{
+	struct pollfd p = {LAUNCH_FD, POLLOUT, 0};
+	int n;
+
+	while ((n = imsg_flush(status)) == 1)
+		if (poll(&p, 1, -1) == -1 && errno != EINTR)
+			leave(1);
+	if (n == -1)
+		leave(1); /* execd is gone */
+}
+
+static void
+say(uint16_t type, uint64_t id, const struct wbuf *w)
+{
+	if ((w != NULL && w->err) ||
+	    imsg_compose(status, type, id, -1, w == NULL ? NULL : w->p,
+		w == NULL ? 0 : w->len) == -1)
+		leave(1);
+}
+
+static void
+say_failed(uint64_t id, const struct spawn_failed *f)
+{
+	struct wbuf w;
+
+	wbuf_init(&w, 256);
+	xl_failed_put(&w, f);
+	say(XL_FAILED, id, &w);
+	wbuf_free(&w);
+}
+
+/* Setting up failed: say which layer, and end. */
+static void __attribute__((noreturn))
+setup_failed(uint64_t id, enum code code, const char *layer)
+{
+	struct spawn_failed f = {(uint16_t)code, errno, ""};
+
+	strncpy(f.layer, layer, sizeof(f.layer) - 1);
+	say_failed(id, &f);
+	flush();
+	leave(1);
+}
+
+/* ---- layers, in the order of design: sandbox ---- */
+
+static void
+apply(uint64_t id)
+{
+	struct xl_ready y = {LAYER_NAMESPACES, (uint32_t)landlock_abi()};
+	const char *bad = "";
+	struct wbuf w;
+	size_t i;
+
+	if (init_quotas() == -1)
+		setup_failed(id, C_SBX_UNAVAILABLE, "inotify quota");
+	if (init_caps() == -1)
+		setup_failed(id, C_SBX_UNAVAILABLE, "capabilities");
+	if (init_check(&setup, &bad) == -1)
+		setup_failed(id, C_POL_PATH_CHANGED, "bind");
+	if ((setup.layers & LAYER_LANDLOCK) != 0 && y.abi > 0) {
+		if (landlock_enter(&setup, (int)y.abi) == -1)
+			setup_failed(id, C_SBX_UNAVAILABLE, "landlock");
+		y.layers |= LAYER_LANDLOCK;
+	}
+	if ((setup.layers & LAYER_SECCOMP) != 0) {
+		for (i = 0; i < setup.nfilters; i++)
+			if (seccomp_enter(&setup.filters[i]) == -1)
+				setup_failed(id, C_SBX_UNAVAILABLE, "seccomp");
+		if (setup.nfilters > 0)
+			y.layers |= LAYER_SECCOMP;
+	}
+	errno = ENOSYS;
+	if ((setup.require & LAYER_LANDLOCK & ~y.layers) != 0)
+		setup_failed(id, C_SBX_UNAVAILABLE, "landlock");
+	if ((setup.require & LAYER_SECCOMP & ~y.layers) != 0)
+		setup_failed(id, C_SBX_UNAVAILABLE, "seccomp");
+	wbuf_init(&w, 64);
+	xl_ready_put(&w, &y);
+	say(XL_READY, id, &w);
+	wbuf_free(&w);
+}
+
+/* ---- messages ---- */
+
+/* The payload itself, or what the memfd holds (*heap is to be freed). */
+static const uint8_t *
+payload(const struct imsg *m, size_t *len, uint8_t **heap)
+{
+	struct stat st;
+	size_t have = 0;
+	ssize_t n;
+
+	*heap = NULL;
+	*len = m->len;
+	if (m->fd == -1)
+		return m->payload;
+	if (fstat(m->fd, &st) == -1 || st.st_size <= 0 ||
+	    st.st_size > (off_t)MEMFD_MAX ||
+	    (*heap = malloc((size_t)st.st_size)) == NULL)
+		return NULL;
+	*len = (size_t)st.st_size;
+	while (have < *len) {
+		n = pread(m->fd, *heap + have, *len - have, (off_t)have);
+		if (n <= 0)
+			return NULL;
+		have += (size_t)n;
+	}
+	return *heap;
+}
+
+static void
+on_setup(const struct imsg *m)
+{
+	const uint8_t *p;
+	struct rbuf r;
+	uint8_t *heap;
+	size_t len;
+	static int done;
+
+	if (done++ || (p = payload(m, &len, &heap)) == NULL)
+		leave(2);
+	rbuf_init(&r, p, len);
+	if (xl_setup_get(&r, &setup) == -1)
+		leave(2);
+	free(heap);
+	apply(m->id);
+}
+
+static void
+close_stdio(void)
+{
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		if (stdio[i] != -1)
+			close(stdio[i]);
+		stdio[i] = -1;
+	}
+}
+
+static void
+on_run(const struct imsg *m)
+{
+	struct spawn_failed f;
+	const uint8_t *p;
+	struct xl_run x;
+	struct wbuf w;
+	struct rbuf r;
+	uint8_t *heap;
+	size_t len;
+
+	if (run_busy || (p = payload(m, &len, &heap)) == NULL)
+		leave(2);
+	rbuf_init(&r, p, len);
+	if (xl_run_get(&r, &x) == -1)
+		leave(2);
+	free(heap);
+	run_pid = init_start(&x, stdio, &setup.nofork, &f);
+	xl_run_clear(&x);
+	close_stdio();
+	if (run_pid == -1) {
+		run_pid = 0;
+		say_failed(m->id, &f);
+		return;
+	}
+	run_id = m->id;
+	run_busy = 1;
+	wbuf_init(&w, 4);
+	wput_u32(&w, (uint32_t)run_pid);
+	say(XL_STARTED, run_id, &w);
+	wbuf_free(&w);
+}
+
+static void
+on_stdio(struct imsg *m)
+{
+	uint8_t n = m->payload[0];
+
+	if (n > 2 || stdio[n] != -1)
+		leave(2);
+	stdio[n] = m->fd;
+	m->fd = -1;
+}
+
+static void
+on_message(struct imsg *m)
+{
+	const char *why;
+
+	if (msg_check(m, &why) == -1)
+		leave(2);
+	switch (m->type) {
+	case XL_SETUP:
+		on_setup(m);
+		break;
+	case XL_STDIO:
+		on_stdio(m);
+		break;
+	case XL_RUN:
+		on_run(m);
+		break;
+	case XL_SIGNAL:
+		/* only a program that was not reaped owns its number */
+		if (run_pid != 0 && m->id == run_id)
+			(void)kill(-run_pid, m->payload[0]);
+		break;
+	case XL_KILL:
+		(void)kill(-1, SIGKILL); /* all but ourselves */
+		break;
+	default:
+		leave(2);
+	}
+	if (m->fd != -1)
+		close(m->fd);
+}
+
+static void
+on_socket(void)
+{
+	struct imsg m;
+	int n;
+
+	if ((n = imsg_read(status)) == -1)
+		leave(errno == EPIPE ? 0 : 2);
+	if (n == 1)
+		while (imsg_get(status, &m))
+			on_message(&m);
+}
+
+/* ---- children ---- */
+
+static uint64_t
+micros(const struct timeval *t)
+{
+	return (uint64_t)t->tv_sec * 1000000 + (uint64_t)t->tv_usec;
+}
+
+static void
+say_ended(int wstatus, const struct rusage *ru)
+{
+	struct xl_ended e;
+	struct wbuf w;
+
+	e.status = wstatus;
+	e.utime_us = micros(&ru->ru_utime);
+	e.stime_us = micros(&ru->ru_stime);
+	e.maxrss_kb = (uint64_t)ru->ru_maxrss;
+	wbuf_init(&w, 64);
+	xl_ended_put(&w, &e);
+	say(XL_ENDED, run_id, &w);
+	wbuf_free(&w);
+}
+
+static void
+reap(void)
+{
+	struct rusage ru;
+	int wstatus;
+	pid_t pid;
+
+	while ((pid = wait4(-1, &wstatus, WNOHANG, &ru)) > 0)
+		if (pid == run_pid) {
+			run_pid = 0;
+			say_ended(wstatus, &ru);
+		}
+	if (pid == -1 && errno == ECHILD && run_busy) {
+		run_busy = 0;
+		say(XL_EMPTY, run_id, NULL);
+	}
+}
+
+static void
+on_signal(void)
+{
+	struct signalfd_siginfo si;
+
+	/* whatever it says, only SIGCHLD matters: nobody inside commands */
+	while (read(sigfd, &si, sizeof(si)) == (ssize_t)sizeof(si))
+		;
+	reap();
+}
+
+/* ---- start ---- */
+
+/* The socket comes as standard input, so that bubblewrap passes it on.  What
+ * else was inherited is bubblewrap's own and is closed. */
+static void
+take_descriptors(void)
+{
+	int null;
+
+	if (dup3(0, LAUNCH_FD, O_CLOEXEC) == -1 ||
+	    syscall(SYS_close_range, LAUNCH_FD + 1, ~0U, 0) == -1)
+		leave(1);
+	if ((null = open("/dev/null", O_RDWR | O_CLOEXEC)) == -1 ||
+	    dup2(null, 0) == -1 || dup2(null, 1) == -1 || dup2(null, 2) == -1)
+		leave(1);
+	close(null);
+}
+
+int
+main(int argc, char **argv)
+{
+	static const char usage[] = "abx-launch is started by abx-execd\n";
+	struct pollfd p[2];
+	sigset_t all;
+
+	if (getpid() != 1 || msg_fd_kind(0) != FDK_SOCKET) {
+		if (write(STDERR_FILENO, usage, sizeof(usage) - 1) == -1)
+			return 1;
+		return 2;
+	}
+	take_descriptors();
+	sigfillset(&all);
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == -1 ||
+	    prctl(PR_SET_NAME, "abx-launch", 0, 0, 0) == -1 ||
+	    sigprocmask(SIG_SETMASK, &all, NULL) == -1 ||
+	    (sigfd = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK)) == -1 ||
+	    (status = imsg_new(LAUNCH_FD)) == NULL)
+		leave(1);
+	say(XL_HELLO, 0, NULL);
+	flush();
+	p[0].fd = LAUNCH_FD;
+	p[1].fd = sigfd;
+	p[0].events = p[1].events = POLLIN;
+	for (;;) {
+		if (poll(p, 2, -1) == -1 && errno != EINTR)
+			leave(1);
+		if (p[1].revents != 0)
+			on_signal();
+		if (p[0].revents != 0)
+			on_socket();
+		flush();
+	}
+}

@@ -1,0 +1,48 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * The launcher's own parts: PID 1 of a sandbox.  launch.c owns the status
+ * socket and the order of things; init.c starts and reaps; landlock.c and
+ * seccomp.c are one layer each.  libc, common/wire imsg msg and xl only.
+ */
+#ifndef ABX_LAUNCH_H
+#define ABX_LAUNCH_H
+
+#include <sys/types.h>
+
+#include "execd/launch/xl.h"
+
+#define LAUNCH_FD 3 /* the status socket, once the launcher runs */
+
+/*
+ * Everything below returns 0, or -1 with errno.
+ */
+
+/* Lower the inotify quotas of the sandbox's user namespace: they are counted
+ * by uid, and pathd has the same. */
+int init_quotas(void);
+/* Empty the permitted, ambient and bounding sets and set no_new_privs. */
+int init_caps(void);
+/* Each path of the list must be the object that execd meant: ESTALE when it
+ * is another, and *bad says which path failed. */
+int init_check(const struct xl_setup *, const char **bad);
+
+/* Newest ABI of the running kernel, 0 without Landlock. */
+int landlock_abi(void);
+/* Enter one domain: the paths of the setup, no TCP, and from ABI 6 no
+ * signals and no abstract sockets across its border.  A path that does not
+ * exist is left out.  The kernel must have Landlock. */
+int landlock_enter(const struct xl_setup *, int abi);
+
+/* Put one program on this process and what it starts. */
+int seccomp_enter(const struct xl_filter *);
+
+/*
+ * Start the program in a session of its own: descriptors (-1: /dev/null),
+ * directory, limits, filter.  Waits for the execve.  The pid, or -1 and
+ * *fail says what failed; nothing is left of the child then.
+ */
+pid_t init_start(const struct xl_run *, const int stdio[3],
+    const struct xl_filter *nofork, struct spawn_failed *fail);
+
+#endif

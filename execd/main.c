@@ -1,0 +1,313 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * abx-execd: runs commands in sandboxes for the monitor.  Init of its own pid
+ * namespace, in a mount namespace that holds what exec rules name.  It does
+ * what it is told: it decides nothing, accepts nothing, parses no client's
+ * bytes.  This file is its life and its channel to the monitor.
+ */
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/codes.h"
+#include "common/log.h"
+#include "common/proc.h"
+#include "execd/driver.h"
+#include "execd/filter.h"
+#include "execd/job.h"
+#include "execd/mounts.h"
+#include "execd/protect.h"
+
+#define MEMFD_MAX (16U * 1024 * 1024)
+
+/* The program's part of CONF. */
+static struct {
+	struct boot_path *binds;
+	size_t nbinds;
+	uint64_t tmp_size; /* bytes */
+	uint32_t require;  /* enum exec_layer */
+	char *launcher;	   /* host path */
+	struct strlist protect;
+	uint32_t nofile;
+} conf;
+
+static struct chan *mon;
+
+/* The binds that came for the next SPAWN, and an error that waits for it. */
+static struct {
+	int any;
+	uint64_t id;
+	struct profile_binds binds;
+	int err;
+	uint16_t code;
+} pending;
+
+/* ---- start-up ---- */
+
+static int
+execd_conf(const struct proc_conf *pc, struct rbuf *r)
+{
+	uint32_t n = rget_u32(r);
+
+	if (n > ABX_MAX_ROOTS)
+		return -1;
+	if (n > 0 && (conf.binds = calloc(n, sizeof(*conf.binds))) == NULL)
+		return -1;
+	while (conf.nbinds < n) {
+		if (boot_path_get(r, &conf.binds[conf.nbinds]) == -1)
+			return -1;
+		conf.nbinds++;
+	}
+	conf.tmp_size = rget_u64(r);
+	conf.require = rget_u32(r);
+	conf.launcher = rget_str(r, ABX_PATH_MAX);
+	strlist_get(r, &conf.protect, 256, ABX_PATH_MAX);
+	conf.nofile = rget_u32(r);
+	return rget_end(r);
+}
+
+static void
+execd_open(const struct proc_conf *pc)
+{
+	struct mounts_conf mc;
+
+	mc.binds = conf.binds;
+	mc.nbinds = conf.nbinds;
+	mc.protect = &conf.protect;
+	mc.launcher = conf.launcher;
+	mc.uid = pc->uid;
+	mc.gid = pc->gid;
+	mounts_enter(&mc);
+	spawn_init(conf.tmp_size, conf.require);
+}
+
+static void
+execd_jail(const struct proc_conf *pc, struct jail *j)
+{
+	/* Landlock would stop bubblewrap from mounting, and an allow list
+	 * would bind every command: namespaces and a deny list it is. */
+	j->calls = filter_execd;
+	j->deny_list = 1;
+	j->nofile = conf.nofile;
+}
+
+/* ---- the monitor ---- */
+
+static void
+pending_clear(void)
+{
+	profile_clear(&pending.binds);
+	pending.any = 0;
+	pending.err = 0;
+}
+
+/* The directory of the configuration that the path lies in, or NULL. */
+static const char *
+root_of(const char *path)
+{
+	const char *best = NULL;
+	size_t i, n, most = 0;
+
+	for (i = 0; i < conf.nbinds; i++) {
+		n = strlen(conf.binds[i].path);
+		if (n > most && strncmp(path, conf.binds[i].path, n) == 0 &&
+		    (path[n] == '/' || path[n] == '\0')) {
+			best = conf.binds[i].path;
+			most = n;
+		}
+	}
+	return best;
+}
+
+static void
+pending_fail(uint16_t code, int err)
+{
+	if (pending.err == 0) {
+		pending.err = err;
+		pending.code = code;
+	}
+}
+
+static int
+on_bind(struct imsg *m)
+{
+	struct spawn_bind sb;
+	struct rbuf r;
+
+	rbuf_init(&r, m->payload, m->len);
+	if (spawn_bind_get(&r, &sb) == -1)
+		return -1;
+	if (rget_end(&r) == -1 || (pending.any && pending.id != m->id)) {
+		spawn_bind_clear(&sb);
+		return -1;
+	}
+	pending.any = 1;
+	pending.id = m->id;
+	/* answered at SPAWN: one question, one answer */
+	if (protect_bind(&pending.binds, root_of(sb.inner), sb.inner, m->fd,
+		sb.rw) == -1)
+		pending_fail(
+		    errno == ESTALE ? C_POL_PATH_CHANGED : C_SBX_UNAVAILABLE,
+		    errno);
+	spawn_bind_clear(&sb);
+	return 0;
+}
+
+/* argv and env from the memfd in place of the payload's.  0 or -1. */
+static int
+big_words(int fd, struct spawn *s)
+{
+	struct rbuf r;
+	struct stat st;
+	void *p;
+	int rc = -1;
+
+	if (fstat(fd, &st) == -1 || st.st_size <= 0 ||
+	    st.st_size > (off_t)MEMFD_MAX)
+		return -1;
+	p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (p == MAP_FAILED)
+		return -1;
+	strlist_clear(&s->argv);
+	strlist_clear(&s->env);
+	rbuf_init(&r, p, (size_t)st.st_size);
+	if (strlist_get(&r, &s->argv, ABX_MAX_ARGV, MEMFD_MAX) == 0 &&
+	    strlist_get(&r, &s->env, ABX_MAX_ENV, MEMFD_MAX) == 0 &&
+	    s->argv.n > 0)
+		rc = rget_end(&r);
+	munmap(p, (size_t)st.st_size);
+	return rc;
+}
+
+/* Everything that the spawn adds to the binds: 0, or -1 with errno. */
+static int
+complete(struct profile_binds *b, const struct spawn *s)
+{
+	size_t i, n = b->n;
+
+	for (i = 0; i < n; i++)
+		if (b->v[i].rw && protect_names(b, i) == -1)
+			return -1;
+	for (i = 0; i < s->progs.n; i++)
+		if (protect_program(b, s->progs.v[i]) == -1)
+			return -1;
+	profile_sort(b);
+	return 0;
+}
+
+static int
+on_spawn(struct imsg *m)
+{
+	struct spawn s;
+	struct rbuf r;
+	int rc = 0;
+
+	rbuf_init(&r, m->payload, m->len);
+	if ((pending.any && pending.id != m->id) || spawn_get(&r, &s) == -1)
+		return -1;
+	if (rget_end(&r) == -1 || (m->fd != -1 && big_words(m->fd, &s) == -1))
+		rc = -1;
+	else if (pending.err != 0)
+		job_refuse(m->id, pending.code, pending.err, "bind");
+	else if (complete(&pending.binds, &s) == -1)
+		job_refuse(m->id, C_SBX_UNAVAILABLE, errno, "bind");
+	else
+		rc = job_spawn(m->id, &s, &pending.binds);
+	pending_clear();
+	spawn_clear(&s);
+	return rc;
+}
+
+static int
+mon_msg_cb(struct chan *c, struct imsg *m, void *arg)
+{
+	const char *why;
+
+	if (msg_check(m, &why) == -1) {
+		log_warnx("%s: %s", msg_name(m->type), why);
+		return -1;
+	}
+	switch (m->type) {
+	case ME_SPAWN_BIND:
+		return on_bind(m);
+	case ME_SPAWN:
+		return on_spawn(m);
+	case ME_SIGNAL:
+		if (m->payload[0] == 0 || m->payload[0] > 64)
+			return -1;
+		job_signal(m->id, m->payload[0]);
+		return 0;
+	case ME_CANCEL:
+		if (pending.any && pending.id == m->id)
+			pending_clear();
+		job_cancel(m->id);
+		return 0;
+	default:
+		log_warnx("unexpected %s from the monitor", msg_name(m->type));
+		return -1;
+	}
+}
+
+static void
+mon_gone_cb(struct chan *c, int error, void *arg)
+{
+	/* commands without a monitor have no limits: the namespace ends */
+	if (error == EBADMSG)
+		fatalx("the monitor broke the protocol");
+	proc_exit(1);
+}
+
+static void
+probed(const struct exec_hello *h)
+{
+	log_info("sandboxes have layers %s%s%sabi %u%s%s",
+	    (h->layers & LAYER_NAMESPACES) != 0 ? "namespaces " : "",
+	    (h->layers & LAYER_SECCOMP) != 0 ? "seccomp " : "",
+	    (h->layers & LAYER_LANDLOCK) != 0 ? "landlock " : "",
+	    h->landlock_abi, h->text[0] != '\0' ? ": " : "", h->text);
+}
+
+static void
+empty(void)
+{
+	proc_exit(0);
+}
+
+static void
+execd_start(struct event_base *base, int fd)
+{
+	struct job_conf jc;
+	char text[256] = "";
+
+	if ((mon = chan_new(base, fd, mon_msg_cb, mon_gone_cb, NULL)) == NULL)
+		fatal("channel to the monitor");
+	jc.base = base;
+	jc.driver = &driver_bubblewrap;
+	jc.mon = mon;
+	jc.require = conf.require;
+	jc.probed = probed;
+	jc.empty = empty;
+	job_init(&jc);
+	if (jc.driver->check(text, sizeof(text)) == 0)
+		text[0] = '\0';
+	job_probe(text);
+}
+
+int
+main(int argc, char **argv)
+{
+	static const struct proc_ops ops = {.name = "abx-execd",
+	    .conf = execd_conf,
+	    .open = execd_open,
+	    .jail = execd_jail,
+	    .start = execd_start,
+	    .shutdown = job_shutdown,
+	    .use_poll = 1};
+
+	return proc_main(&ops, argc, argv);
+}

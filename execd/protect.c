@@ -1,0 +1,227 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * Opens what is to be bound, by descriptor and without following links, and
+ * finds the names that a command must not change.  Opens no path that a
+ * client named; the monitor's descriptors and their contents only.
+ */
+#include "execd/protect.h"
+
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <linux/openat2.h>
+
+#define MAX_MODULES 64 /* submodules of one repository that are covered */
+
+static const char *const in_git[] = {"hooks", "config", "config.worktree"};
+
+static int
+open_plain(const char *path)
+{
+	struct open_how how = {
+	    O_PATH | O_CLOEXEC, 0, RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+
+	return (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+}
+
+/* Give fd to the set; it is closed on failure. */
+static int
+add(struct profile_binds *b, const char *inner, int fd, int rw, int cover)
+{
+	struct stat st;
+	int save;
+
+	if (fstat(fd, &st) == 0 &&
+	    profile_bind(b, inner, fd, rw, cover, st.st_dev, st.st_ino) == 0)
+		return 0;
+	save = errno;
+	close(fd);
+	errno = save;
+	return -1;
+}
+
+int
+protect_bind(struct profile_binds *b, const char *root, const char *inner,
+    int fd, int rw)
+{
+	char link[64], path[ABX_PATH_MAX + 1];
+	struct stat want, got;
+	ssize_t n;
+	int own;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	if (fstat(fd, &want) == -1 ||
+	    (n = readlink(link, path, sizeof(path) - 1)) == -1)
+		return -1;
+	path[n] = '\0';
+	if ((own = open_plain(path)) == -1) {
+		errno = ESTALE;
+		return -1;
+	}
+	if (fstat(own, &got) == -1 || got.st_dev != want.st_dev ||
+	    got.st_ino != want.st_ino || !S_ISDIR(got.st_mode)) {
+		close(own);
+		errno = ESTALE;
+		return -1;
+	}
+	if (profile_place(root, inner) == PLACE_PROTECTED)
+		rw = 0;
+	if (add(b, inner, own, rw, 0) == -1)
+		return -1;
+	b->v[b->n - 1].git = profile_place(root, inner) == PLACE_GIT;
+	return 0;
+}
+
+/* ---- protected names ---- */
+
+/* dir/name as O_PATH, or -1 when it is missing or a link. */
+static int
+open_name(int dir, const char *name, struct stat *st)
+{
+	int fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd == -1)
+		return -1;
+	if (fstat(fd, st) == -1 ||
+	    (!S_ISDIR(st->st_mode) && !S_ISREG(st->st_mode))) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* Bind dir/name onto itself.  The descriptor of the entry (borrowed from the
+ * set), -1 when there is none to bind, -2 with errno on failure. */
+static int
+cover(struct profile_binds *b, const char *inner, int dir, const char *name,
+    int rw)
+{
+	char path[ABX_PATH_MAX + 1];
+	struct stat st;
+	int fd;
+
+	if ((fd = open_name(dir, name, &st)) == -1)
+		return -1;
+	/* only a directory is worth a writable mount point */
+	if (!S_ISDIR(st.st_mode))
+		rw = 0;
+	if ((size_t)snprintf(path, sizeof(path), "%s/%s", inner, name) >=
+	    sizeof(path)) {
+		close(fd);
+		errno = ENAMETOOLONG;
+		return -2;
+	}
+	if (add(b, path, fd, rw, 1) == -1)
+		return errno == EEXIST ? -1 : -2;
+	return S_ISDIR(st.st_mode) && rw ? fd : -1;
+}
+
+/* modules/NAME/hooks of a repository whose modules directory is fd. */
+static int
+cover_modules(struct profile_binds *b, const char *inner, int fd)
+{
+	char path[ABX_PATH_MAX + 1];
+	struct dirent *de;
+	int n = 0, mod, rc = 0, dup;
+	DIR *d;
+
+	dup = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dup == -1 || (d = fdopendir(dup)) == NULL) {
+		if (dup != -1)
+			close(dup);
+		return 0; /* not readable for the command either */
+	}
+	while (rc == 0 && (de = readdir(d)) != NULL) {
+		if (de->d_name[0] == '.')
+			continue;
+		if (++n > MAX_MODULES) {
+			errno = ENFILE;
+			rc = -1;
+			break;
+		}
+		mod = cover(b, inner, fd, de->d_name, 1);
+		if (mod == -1)
+			continue;
+		if (mod == -2 ||
+		    (size_t)snprintf(path, sizeof(path), "%s/%s", inner,
+			de->d_name) >= sizeof(path) ||
+		    cover(b, path, mod, "hooks", 0) == -2)
+			rc = -1;
+	}
+	closedir(d);
+	return rc;
+}
+
+static int
+cover_git(struct profile_binds *b, const char *inner, int git)
+{
+	char path[ABX_PATH_MAX + 1];
+	size_t i;
+	int fd;
+
+	for (i = 0; i < nitems(in_git); i++)
+		if (cover(b, inner, git, in_git[i], 0) == -2)
+			return -1;
+	if ((fd = cover(b, inner, git, "modules", 1)) < 0)
+		return fd == -2 ? -1 : 0;
+	if ((size_t)snprintf(path, sizeof(path), "%s/modules", inner) >=
+	    sizeof(path)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	return cover_modules(b, path, fd);
+}
+
+int
+protect_names(struct profile_binds *b, size_t i)
+{
+	char inner[ABX_PATH_MAX + 1];
+	int root = b->v[i].fd, git;
+	size_t k;
+
+	if (b->v[i].git)
+		return cover_git(b, b->v[i].inner, root);
+	for (k = 0; profile_protected[k] != NULL; k++)
+		if (cover(b, b->v[i].inner, root, profile_protected[k], 0) ==
+		    -2)
+			return -1;
+	/* a ".git" file, as of a worktree, is read-only whole */
+	if ((git = cover(b, b->v[i].inner, root, ".git", 1)) < 0)
+		return git == -2 ? -1 : 0;
+	if ((size_t)snprintf(inner, sizeof(inner), "%s/.git", b->v[i].inner) >=
+	    sizeof(inner)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	return cover_git(b, inner, git);
+}
+
+int
+protect_program(struct profile_binds *b, const char *prog)
+{
+	char dir[ABX_PATH_MAX + 1];
+	const char *slash = strrchr(prog, '/');
+	int fd;
+
+	if (slash == NULL || slash == prog ||
+	    (size_t)(slash - prog) >= sizeof(dir))
+		return 0;
+	memcpy(dir, prog, (size_t)(slash - prog));
+	dir[slash - prog] = '\0';
+	if (profile_shows(b, dir))
+		return 0;
+	if ((fd = open_plain(dir)) == -1)
+		return 0;
+	if (add(b, dir, fd, 0, 0) == -1)
+		return errno == EINVAL || errno == EEXIST ? 0 : -1;
+	return 0;
+}

@@ -1,0 +1,35 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * Directories that come from outside, found again in execd's own mount
+ * namespace, and the protected names in those that are writable.
+ */
+#ifndef ABX_EXECD_PROTECT_H
+#define ABX_EXECD_PROTECT_H
+
+#include "execd/profile.h"
+
+/*
+ * Add the directory fd (borrowed) at inner, which lies in the configured
+ * directory root (NULL: not known).  Bubblewrap can only mount what its own
+ * namespace holds, so the directory is opened again by the path that the
+ * kernel gives for fd, no link on the way, and must be the same object.  A
+ * directory inside a protected one is never writable.  0, or -1 with errno:
+ * ESTALE when it is another or not to be seen, else as profile_bind.
+ */
+int protect_bind(struct profile_binds *, const char *root, const char *inner,
+    int fd, int rw);
+
+/*
+ * Add the protected names of the writable bind b->v[i] (design: protected
+ * names): each that is there becomes read-only, or for ".git" its hooks and
+ * configuration, and every directory on the way a mount point of its own, so
+ * that it cannot be renamed.  Links are left alone.  0, or -1 with errno.
+ */
+int protect_names(struct profile_binds *, size_t i);
+
+/* Show a program's directory that nothing shows yet, read-only.  A directory
+ * that execd does not see is not an error: the program is not found then. */
+int protect_program(struct profile_binds *, const char *prog);
+
+#endif

@@ -1,0 +1,273 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * Reads the outputs of a run, keeps what is asked for, and writes frames as
+ * the pipe takes them.  Captured output beyond the limit, and streamed output
+ * that a slow reader leaves no room for, is read and counted.
+ */
+#include "execd/pump.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+#include <event2/event_struct.h>
+
+#include "common/frame.h"
+#include "common/log.h"
+#include "execd/keep.h"
+
+#define CHUNK (64 * 1024)
+#define TURN 4 /* chunks of one stream in one turn of the loop */
+#define STREAM_MAX (256 * 1024) /* bytes that wait for a slow reader */
+#define LAST_MAX 32		/* chunks read at the end; pipes hold less */
+
+struct stream {
+	struct pump *pump;
+	struct event ev;
+	struct keep keep; /* captured */
+	uint64_t gap;	  /* streamed: bytes missed since the last frame */
+	uint64_t missed;  /* streamed: in all */
+	int fd;		  /* -1 at its end */
+	uint8_t kind;	  /* FR_OUT, FR_ERR */
+};
+
+struct pump {
+	struct stream s[2];
+	struct event wev;
+	struct frames q;
+	const struct pump_ops *ops;
+	void *arg;
+	int fd;	   /* frame pipe, -1 when the reader is gone */
+	int live;  /* SPAWN_STREAM */
+	int ended; /* the exit frame is queued */
+};
+
+static uint8_t chunk[CHUNK];
+
+static void
+reader_gone(struct pump *p)
+{
+	event_del(&p->wev);
+	close(p->fd);
+	p->fd = -1;
+	frames_free(&p->q);
+}
+
+/* Write what the pipe takes; wait for room when something is left. */
+static void
+push(struct pump *p)
+{
+	ssize_t n;
+
+	while (p->fd != -1 && frames_left(&p->q) > 0) {
+		n = write(p->fd, p->q.p + p->q.off, frames_left(&p->q));
+		if (n >= 0) {
+			frames_sent(&p->q, (size_t)n);
+			continue;
+		}
+		if (errno == EINTR)
+			continue;
+		if (errno == EAGAIN) {
+			if (event_add(&p->wev, NULL) == 0)
+				return;
+			log_warnx("event_add");
+		}
+		reader_gone(p);
+	}
+}
+
+static void
+queue(struct pump *p, uint8_t kind, const uint8_t *data, size_t n)
+{
+	if (p->fd == -1 || n == 0)
+		return;
+	if (frames_put(&p->q, kind, data, n) == -1) {
+		log_warnx("out of memory for output");
+		reader_gone(p);
+	}
+}
+
+/* Say what a slow reader missed, before what comes next. */
+static void
+say_gap(struct stream *s)
+{
+	uint8_t b[9];
+	int i;
+
+	if (s->gap == 0)
+		return;
+	b[0] = s->kind;
+	for (i = 0; i < 8; i++)
+		b[1 + i] = (uint8_t)(s->gap >> (8 * i));
+	queue(s->pump, FR_GAP, b, sizeof(b));
+	s->gap = 0;
+}
+
+static void
+take(struct stream *s, const uint8_t *data, size_t n)
+{
+	struct pump *p = s->pump;
+	size_t left;
+
+	if (!p->live) {
+		queue(p, s->kind, data, keep_take(&s->keep, data, n));
+		return;
+	}
+	left = frames_left(&p->q);
+	if (left + n > STREAM_MAX) {
+		s->gap += n;
+		s->missed += n;
+		return;
+	}
+	say_gap(s);
+	queue(p, s->kind, data, n);
+}
+
+static void
+stream_close(struct stream *s)
+{
+	if (s->fd == -1)
+		return;
+	event_del(&s->ev);
+	close(s->fd);
+	s->fd = -1;
+}
+
+/* Read at most so many chunks: 1 when bytes came. */
+static int
+stream_read(struct stream *s, int rounds)
+{
+	int came = 0;
+	ssize_t n;
+
+	while (rounds-- > 0 && s->fd != -1) {
+		n = read(s->fd, chunk, sizeof(chunk));
+		if (n > 0) {
+			came = 1;
+			take(s, chunk, (size_t)n);
+			push(s->pump);
+		} else if (n == -1 && errno == EAGAIN)
+			break;
+		else if (n == 0 || errno != EINTR)
+			stream_close(s);
+	}
+	return came;
+}
+
+static void
+stream_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct stream *s = arg;
+	struct pump *p = s->pump;
+
+	if (stream_read(s, TURN))
+		p->ops->data(p->arg);
+	if (p->s[0].fd == -1 && p->s[1].fd == -1)
+		p->ops->eof(p->arg);
+}
+
+static void
+write_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct pump *p = arg;
+
+	push(p);
+	if (p->ended && (p->fd == -1 || frames_left(&p->q) == 0))
+		p->ops->done(p->arg);
+}
+
+struct pump *
+pump_new(struct event_base *base, int out, int err, int frames, uint16_t flags,
+    uint64_t max, const struct pump_ops *ops, void *arg)
+{
+	struct pump *p;
+	int i;
+
+	if ((p = calloc(1, sizeof(*p))) == NULL)
+		return NULL;
+	p->ops = ops;
+	p->arg = arg;
+	p->fd = frames;
+	p->live = (flags & SPAWN_STREAM) != 0;
+	p->s[0].kind = FR_OUT;
+	p->s[0].fd = out;
+	p->s[1].kind = FR_ERR;
+	p->s[1].fd = err;
+	event_assign(&p->wev, base, frames, EV_WRITE, write_cb, p);
+	for (i = 0; i < 2; i++) {
+		p->s[i].pump = p;
+		keep_init(&p->s[i].keep, max, (flags & SPAWN_HEAD_TAIL) != 0);
+		event_assign(&p->s[i].ev, base, p->s[i].fd,
+		    EV_READ | EV_PERSIST, stream_cb, &p->s[i]);
+	}
+	if (event_add(&p->s[0].ev, NULL) == -1 ||
+	    event_add(&p->s[1].ev, NULL) == -1) {
+		event_del(&p->s[0].ev);
+		event_del(&p->s[1].ev);
+		free(p);
+		errno = ENOMEM;
+		return NULL;
+	}
+	return p;
+}
+
+void
+pump_free(struct pump *p)
+{
+	int i;
+
+	if (p == NULL)
+		return;
+	for (i = 0; i < 2; i++) {
+		stream_close(&p->s[i]);
+		keep_free(&p->s[i].keep);
+	}
+	if (p->fd != -1)
+		reader_gone(p);
+	frames_free(&p->q);
+	free(p);
+}
+
+static void
+finish_stream(struct stream *s)
+{
+	const uint8_t *tail[2];
+	size_t n[2];
+
+	(void)stream_read(s, LAST_MAX);
+	stream_close(s);
+	keep_tail(&s->keep, tail, n);
+	queue(s->pump, s->kind, tail[0], n[0]);
+	queue(s->pump, s->kind, tail[1], n[1]);
+	say_gap(s);
+}
+
+void
+pump_end(struct pump *p, struct run_end *e)
+{
+	struct wbuf w;
+
+	finish_stream(&p->s[0]);
+	finish_stream(&p->s[1]);
+	e->dropped_out = p->s[0].keep.dropped + p->s[0].missed;
+	e->dropped_err = p->s[1].keep.dropped + p->s[1].missed;
+	if (e->dropped_out > 0)
+		e->flags |= END_TRUNC_OUT;
+	if (e->dropped_err > 0)
+		e->flags |= END_TRUNC_ERR;
+	wbuf_init(&w, 256);
+	run_end_put(&w, e);
+	if (w.err)
+		log_warnx("out of memory for the end of a run");
+	else
+		queue(p, FR_EXIT, w.p, w.len);
+	wbuf_free(&w);
+	p->ended = 1;
+	push(p);
+	/* what the pipe did not take brings write_cb back; else it is over,
+	 * and the owner hears it from the loop, not from within this call */
+	if (p->fd == -1 || frames_left(&p->q) == 0)
+		event_active(&p->wev, EV_WRITE, 0);
+}
