@@ -13,7 +13,7 @@
 #define LIMIT_NONE UINT64_MAX
 
 struct origin {
-	char *file; /* owned; "preset NAME" for an expanded one */
+	char *file; /* owned; for an expanded preset: where it was named */
 	unsigned line, col;
 };
 
@@ -104,9 +104,12 @@ struct conf_rules {
 /* model.c: constructors and destructors. */
 void path_scope_init(struct path_scope *);
 void path_scope_clear(struct path_scope *);
-void command_scope_init(struct command_scope *);
+int path_scope_copy(struct path_scope *dst,
+    const struct path_scope *src); /* 0 or -1 */
+/* The documented defaults, lists included; 0, or -1 out of memory. */
+int command_scope_init(struct command_scope *);
 void command_scope_clear(struct command_scope *);
-void url_scope_init(struct url_scope *);
+int url_scope_init(struct url_scope *); /* 0 or -1 */
 void url_scope_clear(struct url_scope *);
 void limit_set_init(struct limit_set *);
 void rule_init(struct rule *);

@@ -1,0 +1,486 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * Who may call: "auth", the single token of ABX_SERVER_TOKEN, and what open
+ * mode may be (server.json(5), "Authentication").  Secrets are hashed as soon
+ * as they are seen and never kept.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/hash.h"
+#include "policy/confkey.h"
+#include "policy/lint.h"
+
+#define TOKEN_VAR "ABX_SERVER_TOKEN"
+#define SECRET_MIN 16
+
+/* One token as it is read; the secret's source is kept as a node. */
+struct token_in {
+	char *id;
+	struct strlist roles;
+	char *env, *file, *digest;
+};
+
+const char *
+conf_env(const struct cload *cl, const char *name)
+{
+	const char *const *p;
+	size_t n = strlen(name);
+
+	if (cl->w == NULL || cl->w->env == NULL)
+		return NULL;
+	for (p = cl->w->env; *p != NULL; p++)
+		if (strncmp(*p, name, n) == 0 && (*p)[n] == '=')
+			return *p + n + 1;
+	return NULL;
+}
+
+/* ---- secrets ---- */
+
+/* What makes a secret unusable, or NULL. */
+static const char *
+secret_why(const char *s, size_t len)
+{
+	size_t i;
+
+	if (len < SECRET_MIN)
+		return "the secret has fewer than 16 characters";
+	if (len > ABX_TOKEN_MAX)
+		return "the secret has more than 512 characters";
+	for (i = 0; i < len; i++)
+		if ((unsigned char)s[i] <= 0x20 || (unsigned char)s[i] >= 0x7f)
+			return "the secret holds white space, control "
+			       "characters or non-ASCII";
+	return NULL;
+}
+
+/* Hash a secret; 0, or -1 after a finding. */
+static int
+secret_hash(struct cload *cl, const struct node *n, const char *s,
+    const char *what, uint8_t digest[32])
+{
+	const char *why;
+
+	if (s == NULL || *s == '\0') {
+		conf_find(cl, n, FIND_ERROR, "config.auth_secret_missing",
+		    "%s %.200s %s", what, n->s,
+		    s == NULL ? "is not there" : "is empty");
+		return -1;
+	}
+	if ((why = secret_why(s, strlen(s))) != NULL) {
+		conf_find(cl, n, FIND_ERROR, "config.auth_secret_weak",
+		    "%s %.200s: %s", what, n->s, why);
+		return -1;
+	}
+	sha256(s, strlen(s), digest);
+	return 0;
+}
+
+static int
+secret_from_env(struct cload *cl, const struct node *n, uint8_t digest[32])
+{
+	if (strlist_add(&cl->secret_names, n->s, n->len) == -1)
+		return conf_nomem(cl);
+	return secret_hash(cl, n, conf_env(cl, n->s), "the variable", digest);
+}
+
+static int
+secret_from_file(struct cload *cl, const struct node *n, uint8_t digest[32])
+{
+	char *s = NULL;
+	size_t len = 0;
+	int r;
+
+	if (cl->w != NULL && cl->w->token_file != NULL)
+		s = cl->w->token_file(n->s, cl->w->arg);
+	if (s != NULL) {
+		len = strlen(s);
+		if (len > 0 && s[len - 1] == '\n')
+			s[len - 1] = '\0';
+	}
+	r = secret_hash(cl, n, s, "the file", digest);
+	if (s != NULL)
+		freezero(s, len);
+	return r;
+}
+
+static int
+secret_from_digest(struct cload *cl, const struct node *n, uint8_t digest[32])
+{
+	uint8_t empty[32];
+
+	if (n->len != 64 || hex_decode(n->s, digest, 32) == -1) {
+		conf_find(cl, n, FIND_ERROR, "config.type",
+		    "\"token_sha256\" is 64 hex digits");
+		return -1;
+	}
+	sha256("", 0, empty);
+	if (ct_equal(empty, digest, 32)) {
+		conf_find(cl, n, FIND_ERROR, "config.auth_secret_missing",
+		    "\"token_sha256\" is the digest of nothing");
+		return -1;
+	}
+	return 0;
+}
+
+/* ---- tokens ---- */
+
+static int
+get_inline(struct cload *cl, const struct node *n, void *obj)
+{
+	conf_findkey(cl, n, FIND_ERROR, "config.secret_inline",
+	    "a secret does not stand in a file; use token_env, token_file or "
+	    "token_sha256");
+	return 0;
+}
+
+static int
+check_file(struct cload *cl, const struct node *n)
+{
+	if (*n->s == '/')
+		return 0;
+	conf_find(cl, n, FIND_ERROR, "config.type",
+	    "\"token_file\" is an absolute path");
+	return -1;
+}
+
+#define OFF(f) offsetof(struct token_in, f)
+static const struct ckey token_keys[] = {
+    {"id", K_STR, CK_NEED, OFF(id), .check = check_name},
+    {"roles", K_LIST, 0, OFF(roles), .check = check_name},
+    {"token", K_FUNC, CK_ALIAS, .get = get_inline},
+    {"token_env", K_STR, 0, OFF(env), .check = check_env_name},
+    {"token_file", K_STR, 0, OFF(file), .check = check_file},
+    {"token_sha256", K_STR, 0, OFF(digest)},
+    {NULL},
+};
+#undef OFF
+
+static void
+token_in_clear(struct token_in *t)
+{
+	free(t->id);
+	strlist_clear(&t->roles);
+	free(t->env);
+	free(t->file);
+	free(t->digest);
+}
+
+/* The digest from the one source that was named; 0, or -1 after a finding. */
+static int
+token_secret(struct cload *cl, const struct node *n, const struct token_in *t,
+    uint8_t digest[32])
+{
+	int n_sources =
+	    (t->env != NULL) + (t->file != NULL) + (t->digest != NULL);
+
+	if (node_get(n, "token") != NULL)
+		return -1;
+	if (n_sources > 1) {
+		conf_find(cl, n, FIND_ERROR, "config.type",
+		    "a token has one of token_env, token_file and "
+		    "token_sha256");
+		return -1;
+	}
+	if (t->env != NULL)
+		return secret_from_env(cl, node_get(n, "token_env"), digest);
+	if (t->file != NULL)
+		return secret_from_file(cl, node_get(n, "token_file"), digest);
+	if (t->digest != NULL)
+		return secret_from_digest(
+		    cl, node_get(n, "token_sha256"), digest);
+	/* A source of the wrong type is a finding already. */
+	if (node_get(n, "token_env") == NULL &&
+	    node_get(n, "token_file") == NULL &&
+	    node_get(n, "token_sha256") == NULL)
+		conf_find(cl, n, FIND_ERROR, "config.auth_secret_missing",
+		    "a token needs token_env, token_file or token_sha256");
+	return -1;
+}
+
+/* 1 when the token may stand beside those before it. */
+static int
+token_unique(struct cload *cl, const struct node *n, const struct token_in *t,
+    const uint8_t *digest)
+{
+	size_t i;
+
+	for (i = 0; i < cl->c->ntokens; i++) {
+		if (strcmp(cl->c->tokens[i].id, t->id) == 0) {
+			conf_find(cl, node_get(n, "id"), FIND_ERROR,
+			    "config.duplicate_id",
+			    "the id \"%s\" is used already", t->id);
+			return 0;
+		}
+		if (digest != NULL &&
+		    ct_equal(cl->c->tokens[i].digest, digest, 32)) {
+			conf_find(cl, n, FIND_ERROR, "config.duplicate_id",
+			    "\"%s\" and \"%s\" have the same secret",
+			    cl->c->tokens[i].id, t->id);
+			return 0;
+		}
+	}
+	return 1;
+}
+
+/* Append and take id and roles. */
+static int
+token_push(struct cload *cl, struct token_in *t, const uint8_t *digest)
+{
+	struct conf *c = cl->c;
+	struct conf_token *v;
+
+	v = recallocarray(c->tokens, c->ntokens, c->ntokens + 1, sizeof(*v));
+	if (v == NULL)
+		return conf_nomem(cl);
+	c->tokens = v;
+	v += c->ntokens++;
+	v->id = t->id;
+	v->roles = t->roles;
+	memcpy(v->digest, digest, 32);
+	t->id = NULL;
+	memset(&t->roles, 0, sizeof(t->roles));
+	return 0;
+}
+
+static int
+token_read(struct cload *cl, const struct node *n)
+{
+	struct token_in t = {0};
+	uint8_t digest[32];
+	int error, have;
+
+	error = conf_object(cl, n, token_keys, &t);
+	if (error == 0 && t.roles.n > ABX_MAX_ROLES)
+		conf_find(cl, node_get(n, "roles"), FIND_ERROR, "config.type",
+		    "a principal has at most %d roles", ABX_MAX_ROLES);
+	if (error == 0) {
+		have = token_secret(cl, n, &t, digest) == 0;
+		if (t.id != NULL && strcmp(t.id, "anonymous") == 0)
+			conf_find(cl, node_get(n, "id"), FIND_ERROR,
+			    "config.reserved_id",
+			    "the id \"anonymous\" is reserved");
+		else if (t.id != NULL &&
+			 token_unique(cl, n, &t, have ? digest : NULL) && have)
+			error = token_push(cl, &t, digest);
+	}
+	explicit_bzero(digest, sizeof(digest));
+	token_in_clear(&t);
+	return error;
+}
+
+static int
+get_tokens(struct cload *cl, const struct node *n, void *obj)
+{
+	return conf_each(cl, n, "a list of tokens", token_read);
+}
+
+static int
+put_tokens(struct out *o, const void *obj)
+{
+	const struct conf *c = obj;
+	char hex[65];
+	size_t i;
+
+	out_lit(o, "[");
+	for (i = 0; i < c->ntokens; i++) {
+		hex_encode(c->tokens[i].digest, 32, hex);
+		out_lit(o, i > 0 ? ",{\"id\":" : "{\"id\":");
+		out_str(o, c->tokens[i].id);
+		out_lit(o, ",\"roles\":");
+		out_list(o, &c->tokens[i].roles);
+		out_lit(o, ",\"token_sha256\":");
+		out_str(o, hex);
+		out_lit(o, "}");
+	}
+	out_lit(o, "]");
+	return 1;
+}
+
+#define OFF(f) offsetof(struct conf, f)
+const struct ckey auth_keys[] = {
+    {"anonymous", K_BOOL, 0, OFF(anonymous)},
+    {"anonymous_health", K_BOOL, 0, OFF(anonymous_health)},
+    {"exec", K_LATER},
+    {"open", K_BOOL, CK_CANON, OFF(open_mode)},
+    {"peers", K_LATER},
+    {"tokens", K_FUNC, .get = get_tokens, .put = put_tokens},
+    {NULL},
+};
+#undef OFF
+
+/* ---- what follows from all of it ---- */
+
+/* ABX_SERVER_TOKEN without an "auth" block; 1 when it made a principal or a
+ * finding, 0 when it is not set. */
+static int
+single_token(struct cload *cl)
+{
+	struct token_in t = {0};
+	static char name[] = TOKEN_VAR;
+	struct node n = {.type = N_STR,
+	    .file = "environment",
+	    .s = name,
+	    .len = sizeof(name) - 1};
+	const char *s = conf_env(cl, TOKEN_VAR);
+	uint8_t digest[32];
+
+	if (s == NULL)
+		return 0;
+	if (secret_hash(cl, &n, s, "the variable", digest) == -1)
+		return 1;
+	if ((t.id = strdup("token")) == NULL ||
+	    strlist_add(&t.roles, "admin", 5) == -1 ||
+	    token_push(cl, &t, digest) == -1)
+		conf_nomem(cl);
+	token_in_clear(&t);
+	explicit_bzero(digest, sizeof(digest));
+	return 1;
+}
+
+int
+conf_auth_finish(struct cload *cl)
+{
+	const struct node *n = cl->auth;
+
+	if (cl->canon)
+		return 0;
+	if (strlist_add(&cl->secret_names, TOKEN_VAR, strlen(TOKEN_VAR)) == -1)
+		return conf_nomem(cl);
+	if (n == NULL) {
+		cl->c->open_mode = !single_token(cl);
+		return 0;
+	}
+	if (conf_env(cl, TOKEN_VAR) != NULL)
+		conf_findkey(cl, n, FIND_WARN, "config.token_unused",
+		    TOKEN_VAR " is ignored beside \"auth\"");
+	/* Tokens that are wrong are findings of their own. */
+	if (n->type == N_OBJ && cl->c->ntokens == 0 && !cl->c->anonymous &&
+	    (node_get(n, "tokens") == NULL || node_get(n, "tokens")->n == 0))
+		conf_findkey(cl, n, FIND_ERROR, "config.auth_secret_missing",
+		    "\"auth\" names no credential");
+	return 0;
+}
+
+/* 1 when the rule speaks to a caller without a credential. */
+static int
+rule_open(const struct conf *c, const struct rule *r)
+{
+	size_t i;
+
+	if (r->principals.n == 0)
+		return 1;
+	for (i = 0; i < r->principals.n; i++)
+		if (strcmp(r->principals.v[i], "id:anonymous") == 0 ||
+		    (c->open_mode &&
+			strcmp(r->principals.v[i], "role:admin") == 0))
+			return 1;
+	return 0;
+}
+
+/* 1 when a deny without a scope takes the op from everybody. */
+static int
+op_denied(const struct conf *c, uint16_t op)
+{
+	const struct rule *r;
+	size_t i;
+
+	for (i = 0; i < c->rules->n; i++) {
+		r = &c->rules->v[i];
+		if (r->deny && r->principals.n == 0 && r->deny_paths.n == 0 &&
+		    r->deny_commands.n == 0 && r->deny_urls.n == 0 &&
+		    rule_selects(r, op))
+			return 1;
+	}
+	return 0;
+}
+
+/* The first op with exec or admin that a rule opens, or NULL. */
+static const char *
+rule_open_op(const struct conf *c, const struct rule *r)
+{
+	uint16_t op;
+
+	if (r->deny || !rule_open(c, r))
+		return NULL;
+	for (op = 0; op < OP_COUNT; op++)
+		if ((ops[op].effects & (E_EXEC | E_ADMIN)) != 0 &&
+		    rule_selects(r, op) && !op_denied(c, op))
+			return ops[op].id;
+	return NULL;
+}
+
+static void
+open_exec(struct cload *cl, enum find_sev sev)
+{
+	const struct rule *r;
+	const char *id;
+	size_t i;
+
+	for (i = 0; i < cl->c->rules->n; i++) {
+		r = &cl->c->rules->v[i];
+		if ((id = rule_open_op(cl->c, r)) != NULL)
+			findings_add(cl->f, sev, "config.open_exec", r->at.file,
+			    r->at.line, r->at.col,
+			    "%s is open to callers without a credential", id);
+	}
+}
+
+/* An origin, or the first file when the key stands nowhere. */
+static const struct origin *
+conf_at(struct cload *cl, const struct origin *at)
+{
+	return at->file != NULL ? at : &cl->top;
+}
+
+static void
+open_listen(struct cload *cl, enum find_sev sev)
+{
+	const struct origin *at = conf_at(cl, &cl->c->rules->listen_at);
+	const struct conf_listen *l;
+	int shared = 0, far = cl->unix_open;
+	size_t i;
+
+	for (i = 0; i < cl->c->nlisten; i++) {
+		l = &cl->c->listen[i];
+		if (l->is_unix)
+			shared |= (l->mode & 07) != 0;
+		else if (!listen_loopback(l))
+			far = 1;
+		else
+			shared |= cl->w != NULL && cl->w->root_start;
+	}
+	if (far)
+		findings_add(cl->f, sev, "config.open_non_loopback", at->file,
+		    at->line, at->col,
+		    "without a credential the service listens on loopback, or "
+		    "on a unix socket with a stated mode and group");
+	if (shared)
+		findings_add(cl->f, FIND_LINT, "config.open_loopback_shared",
+		    at->file, at->line, at->col,
+		    "without a credential every account of this host could "
+		    "call; configure \"auth\" or " TOKEN_VAR);
+}
+
+/* What may be open: neither a program nor administration, and not to the
+ * network.  allow_open makes these lints of the errors that they are. */
+void
+conf_open_checks(struct cload *cl)
+{
+	int require = cl->w != NULL && cl->w->require_auth;
+	enum find_sev sev =
+	    cl->c->allow_open && !require ? FIND_LINT : FIND_ERROR;
+
+	if (cl->canon)
+		return;
+	if (cl->c->open_mode || cl->c->anonymous)
+		open_exec(cl, sev);
+	if (!cl->c->open_mode)
+		return;
+	open_listen(cl, sev);
+	if (require)
+		findings_add(cl->f, FIND_ERROR, "config.auth_secret_missing",
+		    cl->top.file, cl->top.line, cl->top.col,
+		    "no credential is configured and --require-auth is given");
+}

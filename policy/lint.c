@@ -1,0 +1,252 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * Lints: what a configuration says that its author cannot have meant, or
+ * should know (server.json(5), "Lints").  Errors of the text itself are found
+ * by the readers.  Pure.
+ */
+#include "policy/lint.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "policy/confkey.h"
+
+#define REQUIRE_DEFAULT (LAYER_NAMESPACES | LAYER_SECCOMP | LAYER_LANDLOCK)
+
+void
+lint_rule(struct lint *l, const struct rule *r, enum find_sev sev,
+    const char *code, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	findings_vadd(
+	    l->f, sev, code, r->at.file, r->at.line, r->at.col, fmt, ap);
+	va_end(ap);
+}
+
+int
+rule_selects(const struct rule *r, uint16_t op)
+{
+	size_t i;
+
+	for (i = 0; i < r->sel.n; i++)
+		if (selector_matches(r->sel.v[i], op, r->deny))
+			return 1;
+	return 0;
+}
+
+int
+scope_empty(const struct path_scope *s)
+{
+	return s->roots.n == 0 && !s->anywhere;
+}
+
+const struct path_scope *
+rule_path_scope(const struct rule *r, const char *param)
+{
+	size_t i;
+
+	if (!r->has_paths)
+		return NULL;
+	if (r->nparams == 0)
+		return &r->paths;
+	for (i = 0; i < r->nparams; i++)
+		if (strcmp(r->params[i].param, param) == 0)
+			return &r->params[i].scope;
+	return NULL;
+}
+
+/* ---- scopes ---- */
+
+static int
+commands_empty(const struct rule *r)
+{
+	const struct command_scope *s = &r->commands;
+
+	return !r->has_commands || (s->has_cwd && scope_empty(&s->cwd)) ||
+	       (s->allow.n == 0 && !s->shell && !s->unrestricted);
+}
+
+/* The key whose scope the op does not get from the rule, or NULL. */
+static const char *
+scope_missing(const struct rule *r, const struct op *op)
+{
+	const struct op_param *p;
+	const struct path_scope *s;
+
+	for (p = op->params; p->name != NULL; p++) {
+		if ((p->type != T_PATH && p->type != T_PATHLIST) ||
+		    (p->roles & ~(unsigned)R_CWD) == 0)
+			continue;
+		s = rule_path_scope(r, p->name);
+		if (s == NULL || scope_empty(s))
+			return "paths";
+	}
+	if ((op->needs & N_COMMANDS) != 0 && commands_empty(r))
+		return "commands";
+	if ((op->needs & N_URLS) != 0 && (!r->has_urls || r->urls.hosts.n == 0))
+		return "urls";
+	return (op->needs & N_AGENT) != 0 ? "agent" : NULL;
+}
+
+static void
+lint_scope_required(struct lint *l, const struct rule *r)
+{
+	const char *key = NULL, *first = NULL, *k;
+	size_t more = 0;
+	uint16_t op;
+
+	if (r->deny)
+		return;
+	for (op = 0; op < OP_COUNT; op++) {
+		if (!rule_selects(r, op) ||
+		    (k = scope_missing(r, &ops[op])) == NULL)
+			continue;
+		if (first == NULL) {
+			first = ops[op].id;
+			key = k;
+		} else
+			more++;
+	}
+	if (first != NULL && more == 0)
+		lint_rule(l, r, FIND_LINT, "config.scope_required",
+		    "%s needs \"%s\" that names something", first, key);
+	else if (first != NULL)
+		lint_rule(l, r, FIND_LINT, "config.scope_required",
+		    "%s needs \"%s\" that names something, and %zu more "
+		    "operations lack a scope",
+		    first, key, more);
+}
+
+static void
+lint_unsafe(struct lint *l, const struct rule *r)
+{
+	int anywhere = r->paths.anywhere || r->commands.cwd.anywhere;
+	size_t i;
+
+	for (i = 0; i < r->nparams; i++)
+		anywhere |= r->params[i].scope.anywhere;
+	if (anywhere)
+		lint_rule(l, r, FIND_LINT, "config.unsafe_anywhere",
+		    "the rule opens the whole file system");
+	if (r->commands.unrestricted)
+		lint_rule(l, r, FIND_LINT, "config.unsafe_unrestricted",
+		    "the rule runs any program");
+}
+
+static int
+hardlinks_pass(const struct path_scope *s)
+{
+	return s->readonly && s->deny.n == 0 && !s->allow_hardlinks &&
+	       s->roots.n > 0;
+}
+
+static void
+lint_hardlinks(struct lint *l, const struct rule *r)
+{
+	int pass = r->has_paths && r->nparams == 0 && hardlinks_pass(&r->paths);
+	size_t i;
+
+	for (i = 0; i < r->nparams; i++)
+		pass |= hardlinks_pass(&r->params[i].scope);
+	if (pass)
+		lint_rule(l, r, FIND_WARN, "config.hardlinks_readonly",
+		    "in a read-only scope without \"deny\" hard links are not "
+		    "refused, whatever file they name");
+}
+
+static void
+lint_wildcard(struct lint *l, const struct rule *r)
+{
+	size_t i;
+
+	for (i = 0; !r->deny && i < r->sel.n; i++)
+		if (strcmp(r->sel.v[i], "*") == 0)
+			lint_rule(l, r, FIND_WARN, "config.wildcard_allow",
+			    "\"*\" allows every operation that is not "
+			    "explicit-only, later ones included");
+}
+
+/* ---- principals ---- */
+
+static int
+role_exists(const struct conf *c, const char *role)
+{
+	size_t i, k;
+
+	if (c->open_mode && strcmp(role, "admin") == 0)
+		return 1;
+	for (i = 0; i < c->ntokens; i++)
+		for (k = 0; k < c->tokens[i].roles.n; k++)
+			if (strcmp(c->tokens[i].roles.v[k], role) == 0)
+				return 1;
+	return 0;
+}
+
+static int
+principal_exists(const struct conf *c, const char *s)
+{
+	size_t i;
+
+	if (strcmp(s, "*") == 0)
+		return c->ntokens > 0;
+	if (strncmp(s, "role:", 5) == 0)
+		return role_exists(c, s + 5);
+	if (strcmp(s, "id:anonymous") == 0)
+		return c->open_mode || c->anonymous;
+	for (i = 0; i < c->ntokens; i++)
+		if (strcmp(c->tokens[i].id, s + 3) == 0)
+			return 1;
+	return 0;
+}
+
+static void
+lint_principals(struct lint *l, const struct rule *r)
+{
+	size_t i;
+
+	for (i = 0; i < r->principals.n; i++)
+		if (!principal_exists(l->c, r->principals.v[i]))
+			lint_rule(l, r, FIND_WARN,
+			    "config.principal_unreachable",
+			    "no credential gives \"%.140s\"",
+			    r->principals.v[i]);
+}
+
+/* ---- all of them ---- */
+
+static void
+lint_sandbox(struct lint *l)
+{
+	const struct origin *at = &l->c->rules->sandbox_at;
+
+	if ((l->c->require & REQUIRE_DEFAULT) != REQUIRE_DEFAULT)
+		findings_add(l->f, FIND_WARN, "config.sandbox_weakened",
+		    at->file == NULL ? "configuration" : at->file, at->line,
+		    at->col,
+		    "sandbox.require lacks a layer of namespaces, seccomp and "
+		    "landlock");
+}
+
+void
+conf_lint(const struct conf *c, const struct conf_world *w, struct findings *f)
+{
+	static void (*const lints[])(struct lint *, const struct rule *) = {
+	    lint_scope_required,
+	    lint_unsafe,
+	    lint_hardlinks,
+	    lint_wildcard,
+	    lint_principals,
+	    lint_commands,
+	};
+	struct lint l = {.c = c, .f = f};
+	size_t i, k;
+
+	for (i = 0; i < c->rules->n; i++)
+		for (k = 0; k < nitems(lints); k++)
+			lints[k](&l, &c->rules->v[i]);
+	lint_shadowed(&l);
+	lint_sandbox(&l);
+}

@@ -1,0 +1,33 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * What the files of lints share: one run over a whole configuration.
+ * Private to policy/.
+ */
+#ifndef ABX_POLICY_LINT_H
+#define ABX_POLICY_LINT_H
+
+#include "policy/model.h"
+
+struct lint {
+	const struct conf *c;
+	struct findings *f;
+};
+/* A finding at a rule. */
+void lint_rule(struct lint *, const struct rule *, enum find_sev,
+    const char *code, const char *fmt, ...)
+    __attribute__((format(printf, 5, 6)));
+/* 1 when a selector of the rule matches the op on the rule's side. */
+int rule_selects(const struct rule *, uint16_t op);
+/* 1 when the scope names nothing at all, so that it admits nothing. */
+int scope_empty(const struct path_scope *);
+/* The scope that a path parameter goes through, or NULL. */
+const struct path_scope *rule_path_scope(
+    const struct rule *, const char *param);
+
+/* lintcmd.c: the lints of one rule's commands. */
+void lint_commands(struct lint *, const struct rule *);
+/* lintshadow.c: rules that can never win. */
+void lint_shadowed(struct lint *);
+
+#endif

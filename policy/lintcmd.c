@@ -1,0 +1,197 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * Lints of command scopes: patterns that let the caller choose what runs,
+ * programs that undo a claim of the scope, scripts that callers may change.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "policy/confkey.h"
+#include "policy/lint.h"
+
+/* What can be said of one pattern's program. */
+struct prog_facts {
+	char name[256]; /* without directories */
+	int any;	/* the pattern leaves the program open */
+	int changes;	/* it can change files, by itself or by what it runs */
+	int risky;	/* some class for which arguments must be pinned */
+	int open;	/* arguments are not pinned */
+};
+
+/* 0, or -1 when the pattern does not compile (a finding elsewhere). */
+static int
+prog_facts(const char *pattern, struct prog_facts *p)
+{
+	const char *why, *prog, *base;
+	struct argv_pat *pat = argv_pat_new(pattern, 0, &why);
+
+	memset(p, 0, sizeof(*p));
+	if (pat == NULL)
+		return -1;
+	prog = argv_pat_prog(pat);
+	p->any = strcmp(prog, "...") == 0 || strpbrk(prog, "*?[{") != NULL;
+	base = strrchr(prog, '/');
+	strlcpy(p->name, base != NULL ? base + 1 : prog, sizeof(p->name));
+	p->changes = p->any || prog_escape_capable(p->name) ||
+		     prog_project_file(p->name) || prog_writer(p->name);
+	p->risky = p->changes || prog_network(p->name);
+	p->open = argv_pat_open(pat);
+	argv_pat_free(pat);
+	return 0;
+}
+
+static void
+lint_escape(struct lint *l, const struct rule *r)
+{
+	const struct strlist *allow = &r->commands.allow;
+	struct prog_facts p;
+	size_t i;
+
+	for (i = 0; i < allow->n; i++) {
+		if (prog_facts(allow->v[i], &p) == -1)
+			continue;
+		if (p.any)
+			lint_rule(l, r, FIND_LINT, "config.escape_capable",
+			    "the pattern \"%.200s\" leaves the program open",
+			    allow->v[i]);
+		else if (p.risky && p.open)
+			lint_rule(l, r, FIND_LINT, "config.escape_capable",
+			    "\"%.200s\": %.100s does what its arguments say; "
+			    "name them all",
+			    allow->v[i], p.name);
+	}
+}
+
+/* The sandbox binds a read-only cwd read-only; only without that layer is
+ * the claim empty. */
+static void
+lint_readonly(struct lint *l, const struct rule *r)
+{
+	const struct command_scope *s = &r->commands;
+	enum find_sev sev =
+	    (l->c->require & LAYER_NAMESPACES) != 0 || !l->c->sandbox_enabled
+		? FIND_WARN
+		: FIND_LINT;
+	struct prog_facts p;
+	size_t i;
+
+	if (!s->has_cwd || !s->cwd.readonly)
+		return;
+	if (s->shell || s->unrestricted)
+		lint_rule(l, r, sev, "config.readonly_writer",
+		    "\"cwd\" is read-only, and any program may run in it");
+	for (i = 0; i < s->allow.n; i++)
+		if (prog_facts(s->allow.v[i], &p) == 0 && p.changes)
+			lint_rule(l, r, sev, "config.readonly_writer",
+			    "\"cwd\" is read-only, and %.100s can write",
+			    p.name);
+}
+
+/* The part of a root that is not a placeholder. */
+static size_t
+fixed_len(const char *root)
+{
+	const char *brace = strchr(root, '{');
+
+	return brace == NULL ? strlen(root) : (size_t)(brace - root - 1);
+}
+
+static int
+scope_writes_below(const struct path_scope *s, const char *path)
+{
+	size_t i, n;
+
+	for (i = 0; !s->readonly && i < s->roots.n; i++) {
+		n = fixed_len(s->roots.v[i]);
+		if (strncmp(path, s->roots.v[i], n) == 0 && path[n] == '/')
+			return 1;
+	}
+	return 0;
+}
+
+/* 1 when a file operation of the rule may change that path. */
+static int
+rule_writes(const struct rule *r, const char *path)
+{
+	const struct op_param *p;
+	const struct path_scope *s;
+	uint16_t op;
+
+	if (r->deny || !r->has_paths)
+		return 0;
+	for (op = 0; op < OP_COUNT; op++) {
+		if (!rule_selects(r, op))
+			continue;
+		for (p = ops[op].params; p->name != NULL; p++)
+			if ((p->roles & (R_WRITE | R_DELETE)) != 0 &&
+			    (s = rule_path_scope(r, p->name)) != NULL &&
+			    scope_writes_below(s, path))
+				return 1;
+	}
+	return 0;
+}
+
+static void
+lint_script_word(struct lint *l, const struct rule *r, const char *word)
+{
+	size_t i;
+
+	for (i = 0; i < l->c->rules->n; i++)
+		if (rule_writes(&l->c->rules->v[i], word)) {
+			lint_rule(l, r, FIND_WARN, "config.writable_script",
+			    "callers may change %.200s by the rule in line %u",
+			    word, l->c->rules->v[i].at.line);
+			return;
+		}
+}
+
+static void
+lint_script(struct lint *l, const struct rule *r)
+{
+	const struct strlist *allow = &r->commands.allow;
+	struct strlist words = {0};
+	size_t i, k;
+
+	for (i = 0; i < allow->n; i++) {
+		if (shlex_split(allow->v[i], &words) == 0)
+			for (k = 0; k < words.n; k++)
+				if (*words.v[k] == '/')
+					lint_script_word(l, r, words.v[k]);
+		strlist_clear(&words);
+	}
+}
+
+/* What a command makes after its start is not covered for it, unless the
+ * pattern names one place. */
+static void
+lint_deny(struct lint *l, const struct rule *r)
+{
+	const struct path_scope *s = &r->commands.cwd;
+	size_t i;
+
+	for (i = 0; !s->readonly && i < s->deny.n; i++)
+		if (*s->deny.v[i] != '/' ||
+		    strpbrk(s->deny.v[i], "*?[") != NULL) {
+			lint_rule(l, r, FIND_WARN,
+			    "config.deny_not_absolute_in_exec",
+			    "\"%.100s\" of \"cwd\" does not bind what a "
+			    "running command makes",
+			    s->deny.v[i]);
+			return;
+		}
+}
+
+void
+lint_commands(struct lint *l, const struct rule *r)
+{
+	if (!r->has_commands)
+		return;
+	if (r->commands.shell)
+		lint_rule(l, r, FIND_WARN, "config.shell_enabled",
+		    "with \"shell\" the patterns do not limit what runs");
+	lint_escape(l, r);
+	lint_readonly(l, r);
+	lint_script(l, r);
+	lint_deny(l, r);
+}

@@ -1,0 +1,399 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * Presets: names for short lists of rules (server.json(5), "Presets").  The
+ * expansions are data; adding an operation to a group is the only way in which
+ * a preset may grow, and the golden files of the tests show it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "policy/confkey.h"
+
+struct preset_rule {
+	const char *const *sel; /* NULL ends the list of rules */
+	enum { SC_NONE, SC_PATHS, SC_COMMANDS } scope;
+	const char *const *deny;
+	int readonly;
+	uint64_t max_bytes; /* 0: none */
+	const char *const *argv;
+};
+struct preset {
+	const char *name;
+	const struct preset_rule *rules; /* NULL: not in this version */
+	int commands;			 /* has the parameter "commands" */
+};
+
+static const char *const sel_core[] = {
+    "core.health", "core.capabilities", NULL};
+static const char *const sel_workspace[] = {"group:files", "core.check", NULL};
+static const char *const deny_workspace[] = {
+    "**/.env", "**/.git/hooks/**", "**/.ssh", NULL};
+
+static const char *const sel_download[] = {
+    "files.download", "files.stat", "files.list", NULL};
+static const char *const deny_download[] = {"**/.env", NULL};
+static const struct preset_rule download_only[] = {
+    {sel_core},
+    {sel_download, SC_PATHS, deny_download, 1, 10 * 1000 * 1000},
+    {NULL},
+};
+
+static const char *const sel_read[] = {"group:files-read", "core.check", NULL};
+static const char *const deny_read[] = {
+    "**/.env", "**/*.pem", "**/*.key", "**/.ssh", "**/.git/config", NULL};
+static const struct preset_rule read_only[] = {
+    {sel_core},
+    {sel_read, SC_PATHS, deny_read, 1},
+    {NULL},
+};
+
+static const char *const sel_drop[] = {"files.upload", "files.mkdir", NULL};
+static const struct preset_rule drop_box[] = {
+    {sel_core},
+    {sel_drop, SC_PATHS},
+    {NULL},
+};
+
+static const struct preset_rule workspace_jail[] = {
+    {sel_core},
+    {sel_workspace, SC_PATHS, deny_workspace},
+    {NULL},
+};
+
+static const char *const sel_exec[] = {"commands.run", "process.start",
+    "process.signal", "process.list", "process.get", "process.output",
+    "process.stdin", "process.wait", NULL};
+static const char *const argv_exec[] = {"ls {path}", "cat {path}",
+    "head -n {int} {path}", "wc -l {path}", "pwd", "true", NULL};
+static const struct preset_rule workspace_exec[] = {
+    {sel_core},
+    {sel_workspace, SC_PATHS, deny_workspace},
+    {sel_exec, SC_COMMANDS, deny_workspace, 0, 0, argv_exec},
+    {NULL},
+};
+
+static const struct preset presets[] = {
+    {"agent-host", NULL, 0},
+    {"ci-runner", NULL, 0},
+    {"download-only", download_only, 0},
+    {"drop-box", drop_box, 0},
+    {"full-access", NULL, 0},
+    {"legacy-compat", NULL, 0},
+    {"read-only", read_only, 0},
+    {"workspace-exec", workspace_exec, 1},
+    {"workspace-jail", workspace_jail, 0},
+};
+
+/* One preset as a configuration names it. */
+struct preset_in {
+	const struct node *name, *root, *commands, *without;
+};
+
+/* ---- names ---- */
+
+/* Hyphen and underscore are the same in the name of a preset. */
+static int
+preset_same(const char *a, const char *b)
+{
+	for (; *a != '\0' && *b != '\0'; a++, b++)
+		if (*a != *b && !(*a == '_' && *b == '-') &&
+		    !(*a == '-' && *b == '_'))
+			return 0;
+	return *a == *b;
+}
+
+/* The preset of that name that can be expanded, NULL after a finding. */
+static const struct preset *
+preset_find(struct cload *cl, const struct node *n)
+{
+	struct suggest s;
+	size_t i;
+
+	suggest_init(&s, n->s);
+	for (i = 0; i < nitems(presets); i++) {
+		suggest_try(&s, presets[i].name);
+		if (!preset_same(n->s, presets[i].name))
+			continue;
+		if (presets[i].rules != NULL)
+			return &presets[i];
+		conf_find(cl, n, FIND_ERROR, "config.not_supported",
+		    "the preset \"%s\" is not supported by this version",
+		    presets[i].name);
+		return NULL;
+	}
+	if (s.best != NULL)
+		conf_find(cl, n, FIND_ERROR, "config.unknown_preset",
+		    "there is no preset \"%.80s\"; did you mean \"%s\"?", n->s,
+		    s.best);
+	else
+		conf_find(cl, n, FIND_ERROR, "config.unknown_preset",
+		    "there is no preset \"%.80s\"", n->s);
+	return NULL;
+}
+
+/* ---- expansion ---- */
+
+static int
+add_words(struct strlist *l, const char *const *words)
+{
+	for (; words != NULL && *words != NULL; words++)
+		if (strlist_add(l, *words, strlen(*words)) == -1)
+			return -1;
+	return 0;
+}
+
+static int
+preset_scope(const struct preset_rule *pr, const struct path_scope *root,
+    struct path_scope *s)
+{
+	if (path_scope_copy(s, root) == -1)
+		return -1;
+	s->readonly = pr->readonly;
+	if (pr->max_bytes != 0)
+		s->max_bytes = pr->max_bytes;
+	return add_words(&s->deny, pr->deny);
+}
+
+/* Fill one rule; 0, or -1 out of memory. */
+static int
+preset_rule(const struct preset_rule *pr, const struct path_scope *root,
+    const struct strlist *more, struct rule *r)
+{
+	size_t i;
+
+	if (add_words(&r->sel, pr->sel) == -1)
+		return -1;
+	r->has_paths = pr->scope == SC_PATHS;
+	if (pr->scope == SC_PATHS)
+		return preset_scope(pr, root, &r->paths);
+	if (pr->scope == SC_NONE)
+		return 0;
+	r->has_commands = r->commands.has_cwd = 1;
+	if (command_scope_init(&r->commands) == -1)
+		return -1;
+	r->commands.has_cwd = 1;
+	if (preset_scope(pr, root, &r->commands.cwd) == -1 ||
+	    add_words(&r->commands.allow, pr->argv) == -1)
+		return -1;
+	for (i = 0; i < more->n; i++)
+		if (strlist_add(&r->commands.allow, more->v[i],
+			strlen(more->v[i])) == -1)
+			return -1;
+	return 0;
+}
+
+/* A rule that came from a preset, with where the preset was named. */
+static int
+preset_rule_init(
+    struct cload *cl, struct rule *r, const char *preset, const struct node *at)
+{
+	rule_init(r);
+	r->layer = cl->layer;
+	origin_set(cl, &r->at, at);
+	if ((r->preset = strdup(preset)) == NULL ||
+	    asprintf(&r->name, "preset %s", preset) == -1) {
+		r->name = NULL;
+		return conf_nomem(cl);
+	}
+	return 0;
+}
+
+static int
+preset_rules(struct cload *cl, const struct preset *p,
+    const struct path_scope *root, const struct strlist *more,
+    const struct node *at)
+{
+	const struct preset_rule *pr;
+	struct rule r;
+	int error = 0;
+
+	for (pr = p->rules; error == 0 && pr->sel != NULL; pr++) {
+		error = preset_rule_init(cl, &r, p->name, at);
+		if (error == 0 && preset_rule(pr, root, more, &r) == -1)
+			error = conf_nomem(cl);
+		if (error == 0)
+			error = conf_rule_push(cl, &r);
+		rule_clear(&r);
+	}
+	return error;
+}
+
+/* "without" beside a preset is a deny with a reason. */
+static int
+preset_without(struct cload *cl, const struct node *n, const char *name)
+{
+	struct rule r;
+	int error;
+
+	error = preset_rule_init(cl, &r, name, n);
+	r.deny = 1;
+	if (error == 0)
+		error = conf_selectors(cl, n, &r.sel, 0);
+	if (error == 0 &&
+	    asprintf(&r.reason, "removed from preset %s", name) == -1) {
+		r.reason = NULL;
+		error = conf_nomem(cl);
+	}
+	if (error == 0 && r.sel.n > 0)
+		error = conf_rule_push(cl, &r);
+	rule_clear(&r);
+	return error;
+}
+
+static int
+preset_expand(struct cload *cl, const struct preset_in *in)
+{
+	const struct preset *p = preset_find(cl, in->name);
+	const struct node *dir = in->root != NULL ? in->root : cl->root;
+	struct path_scope root;
+	struct strlist more = {0};
+	size_t before = cl->f->n;
+	int error = 0;
+
+	if (p == NULL)
+		return 0;
+	path_scope_init(&root);
+	if (in->commands != NULL && !p->commands)
+		conf_findkey(cl, in->commands, FIND_ERROR, "config.type",
+		    "the preset \"%s\" has no commands", p->name);
+	else if (in->commands != NULL)
+		error = conf_strings(cl, in->commands, &more, check_argv);
+	if (dir != NULL && error == 0)
+		error =
+		    conf_value(cl, ckey_find(path_keys, "roots"), dir, &root);
+	if (error == 0 && root.roots.n == 0 && cl->f->n == before)
+		conf_find(cl, in->name, FIND_ERROR, "config.root_required",
+		    "the preset \"%s\" needs \"root\"", p->name);
+	/* With a bad parameter the rules would only cause more findings. */
+	if (error == 0 && cl->f->n == before)
+		error = preset_rules(cl, p, &root, &more, in->name);
+	if (error == 0 && in->without != NULL)
+		error = preset_without(cl, in->without, p->name);
+	path_scope_clear(&root);
+	strlist_clear(&more);
+	return error;
+}
+
+/* ---- what the configuration says ---- */
+
+#define OFF(f) offsetof(struct preset_in, f)
+static const struct ckey preset_keys[] = {
+    {"commands", K_KEEP, 0, OFF(commands)},
+    {"name", K_KEEP, CK_NEED, OFF(name)},
+    {"paths", K_KEEP, CK_ALIAS, OFF(root)},
+    {"root", K_KEEP, 0, OFF(root)},
+    {"without", K_KEEP, 0, OFF(without)},
+    {"workspace", K_KEEP, CK_ALIAS, OFF(root)},
+    {NULL},
+};
+#undef OFF
+
+static int
+preset_read(struct cload *cl, const struct node *n)
+{
+	struct preset_in in = {0};
+
+	if (conf_object(cl, n, preset_keys, &in) == -1)
+		return -1;
+	if (in.name == NULL)
+		return 0;
+	if (in.name->type != N_STR) {
+		conf_type(cl, in.name, "a string");
+		return 0;
+	}
+	return preset_expand(cl, &in);
+}
+
+/* The value of "preset": a name or a list of names. */
+static int
+preset_names(struct cload *cl, const struct node *n)
+{
+	const struct node *c = n->type == N_LIST ? n->child : n;
+	struct preset_in in = {0};
+
+	if (n->type != N_LIST && n->type != N_STR) {
+		conf_type(cl, n, "the name of a preset or a list of them");
+		return 0;
+	}
+	for (; c != NULL; c = n->type == N_LIST ? c->next : NULL) {
+		in.name = c;
+		if (c->type != N_STR)
+			conf_type(cl, c, "a string");
+		else if (preset_expand(cl, &in) == -1)
+			return -1;
+	}
+	return 0;
+}
+
+/* The top-level "without" speaks of all presets of the file. */
+static int
+top_without(struct cload *cl)
+{
+	const struct node *n = cl->preset;
+
+	if (cl->preset == NULL && cl->presets == NULL) {
+		conf_findkey(cl, cl->without, FIND_ERROR, "config.empty_rule",
+		    "\"without\" has no preset beside it");
+		return 0;
+	}
+	if (n != NULL && n->type == N_LIST && n->n == 1)
+		n = n->child;
+	return preset_without(
+	    cl, cl->without, n != NULL && n->type == N_STR ? n->s : "list");
+}
+
+int
+conf_presets(struct cload *cl)
+{
+	const struct node *p = cl->preset, *ps = cl->presets;
+
+	if (p != NULL && p->file == cl->file && preset_names(cl, p) == -1)
+		return -1;
+	if (ps != NULL && ps->file == cl->file &&
+	    conf_each(cl, ps, "a list of presets", preset_read) == -1)
+		return -1;
+	if (cl->without != NULL && cl->without->file == cl->file &&
+	    top_without(cl) == -1)
+		return -1;
+	if (cl->root != NULL && cl->root->file == cl->file && p == NULL &&
+	    ps == NULL && (cl->w == NULL || cl->w->preset == NULL))
+		conf_findkey(cl, cl->root, FIND_ERROR, "config.root_invalid",
+		    "\"%s\" belongs to a preset, and none is named",
+		    cl->root->key);
+	return 0;
+}
+
+int
+conf_preset_cli(struct cload *cl)
+{
+	struct node name = {.type = N_STR, .file = "command line"};
+	struct node root = name;
+	struct preset_in in = {.name = &name};
+	int error = 0;
+
+	if (cl->canon || cl->w == NULL)
+		return 0;
+	if (cl->w->preset == NULL) {
+		if (cl->w->root != NULL)
+			conf_find(cl, &root, FIND_ERROR, "config.root_invalid",
+			    "-r belongs to -p, and none is given");
+		return 0;
+	}
+	cl->layer = LAYER_CLI;
+	if ((name.s = strdup(cl->w->preset)) == NULL)
+		return conf_nomem(cl);
+	name.len = strlen(name.s);
+	if (cl->w->root != NULL) {
+		if ((root.s = strdup(cl->w->root)) == NULL)
+			error = conf_nomem(cl);
+		else
+			root.len = strlen(root.s);
+		in.root = &root;
+	}
+	if (error == 0)
+		error = preset_expand(cl, &in);
+	free(name.s);
+	free(root.s);
+	return error;
+}
