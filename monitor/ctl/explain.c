@@ -92,7 +92,7 @@ find_program(struct explain *e)
 	struct decision *d = &e->d;
 	size_t i;
 
-	if (!d->allowed || d->spawn.progs.n == 0)
+	if (!d->allowed || d->code != C_OK || d->spawn.progs.n == 0)
 		return;
 	for (i = 0; i < d->spawn.progs.n; i++)
 		if (access(d->spawn.progs.v[i], X_OK) == 0) {
@@ -104,24 +104,15 @@ find_program(struct explain *e)
 }
 
 static int
-decide(struct explain *e, const struct policy *policy, const struct call *call,
+decide(struct explain *e, const struct policy *policy,
     const struct walk_roots *roots)
 {
-	struct facts *facts;
-	struct plan plan;
-	int r;
-
-	memset(&plan, 0, sizeof(plan));
-	if (policy_plan(policy, call, &plan) == -1)
+	if (policy_plan(policy, &e->call, &e->plan) == -1 ||
+	    facts_walk(roots, &e->plan, &e->facts) == -1 ||
+	    policy_decide(policy, &e->call, &e->plan, e->facts, &e->d) == -1)
 		return -1;
-	if ((r = facts_walk(roots, &plan, &facts)) == 0) {
-		r = policy_decide(policy, call, &plan, facts, &e->d);
-		facts_free(facts, plan.nitems);
-	}
-	plan_clear(&plan);
-	if (r == 0)
-		find_program(e);
-	return r;
+	find_program(e);
+	return 0;
 }
 
 /* 0, or -1 out of memory, or 1 after a usage error was said. */
@@ -129,32 +120,41 @@ static int
 ask(struct explain *e, struct confset *cs)
 {
 	struct walk_roots roots;
-	struct principal who = {.id = e->id};
-	struct call call = {.args = &e->args, .who = &who};
 	const char *bad = NULL;
 	int r;
 
-	call.op = op_find(e->opname);
-	call.session = e->session;
-	r = explain_args(&e->args, call.op, &e->words, &bad);
+	e->call.op = op_find(e->opname);
+	e->call.args = &e->args;
+	e->call.who = &e->who;
+	e->call.session = e->session;
+	r = explain_args(&e->args, e->call.op, &e->words, &bad);
 	if (r == 1)
 		log_warnx("--arg %s: want name=value, each name once", bad);
 	if (r != 0 || default_roles(e, cs->conf) == -1)
 		return r == 1 ? 1 : -1;
-	who.roles = (const char *const *)e->roles.v;
-	who.nroles = e->roles.n;
-	who.authenticated = strcmp(e->id, "anonymous") != 0;
+	e->who.id = e->id;
+	e->who.roles = (const char *const *)e->roles.v;
+	e->who.nroles = e->roles.n;
+	e->who.authenticated = strcmp(e->id, "anonymous") != 0;
 	r = facts_open(&roots, cs->policy);
 	if (r == 0)
-		r = decide(e, cs->policy, &call, &roots);
+		r = decide(e, cs->policy, &roots);
 	facts_close(&roots);
 	return r;
+}
+
+/* What borrows of the policy, before that goes. */
+static void
+answer_clear(struct explain *e)
+{
+	decision_clear(&e->d);
+	facts_free(e->facts, e->plan.nitems);
+	plan_clear(&e->plan);
 }
 
 static void
 explain_clear(struct explain *e)
 {
-	decision_clear(&e->d);
 	args_clear(&e->args);
 	strlist_clear(&e->roles);
 	strlist_clear(&e->words);
@@ -174,10 +174,8 @@ explain_run(struct ctl *ctl, struct explain *e)
 				      : explain_text(e, cs.policy);
 		if (r == 0)
 			status = e->d.allowed ? CTL_YES : CTL_NO;
-		/* its reasons are borrowed from the policy */
-		decision_clear(&e->d);
-		memset(&e->d, 0, sizeof(e->d));
 	}
+	answer_clear(e);
 	confset_clear(&cs);
 	return status;
 }

@@ -17,7 +17,12 @@ struct explain {
 	int roles_given;
 	struct strlist words; /* --arg, as given */
 	struct args args;
+	struct principal who;
+	struct call call;    /* borrows of the above */
 	const char *program; /* the file that a command would run, or NULL */
+	/* plan and facts live as long as the decision, which borrows of them */
+	struct plan plan;
+	struct facts *facts; /* plan.nitems */
 	struct decision d;
 };
 

@@ -31,15 +31,16 @@ static void
 text_trace(const struct explain *e, const struct policy *p)
 {
 	const struct dtrace *t;
+	const char *on;
 	size_t i;
 
 	for (i = 0; i < e->d.ntrace; i++) {
 		t = &e->d.trace[i];
+		on = t->code == C_OK ? NULL : t->param;
 		show_line("  tried     %s: %s%s%s",
 		    policy_rule_origin(p, t->rule),
 		    t->code == C_OK ? "admits" : codes[t->code].code,
-		    t->param != NULL ? " for " : "",
-		    t->param != NULL ? t->param : "");
+		    on != NULL ? " for " : "", on != NULL ? on : "");
 	}
 }
 
@@ -93,6 +94,10 @@ explain_text(const struct explain *e, const struct policy *p)
 
 	if (allowed(e)) {
 		show_line("allowed: %s", e->opname);
+		/* the policy admits it, the file system or a limit will not */
+		if (d->code != C_OK)
+			show_line("  but       %s: %s", codes[d->code].code,
+			    codes[d->code].text);
 	} else {
 		show_line("denied: %s: %s: %s", e->opname, codes[d->code].code,
 		    codes[d->code].text);
@@ -103,7 +108,7 @@ explain_text(const struct explain *e, const struct policy *p)
 	}
 	text_principal(e);
 	if (d->rule >= 0)
-		text_rule(allowed(e) ? "by" : "because of", p, (size_t)d->rule);
+		text_rule(allowed(e) ? "by" : "denied by", p, (size_t)d->rule);
 	text_paths(e);
 	text_command(e);
 	text_trace(e, p);

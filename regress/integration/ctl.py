@@ -208,6 +208,9 @@ class Explain(Case):
             out = self.explain("files.download", "path=" + path)
             self.assertEqual(out.returncode, 1 if want else 0, (path, out))
             self.assertIn(want or "allowed: files.download", out.stdout)
+        # what the policy admits is no denial when the file is missing
+        out = self.explain("files.download", "path=none")
+        self.assertIn("fs.not_found", out.stdout)
         out = self.explain("files.download", "path=link", more=("--json",))
         got = json.loads(out.stdout)
         self.assertTrue(got["allowed"] and got["mounted"])
