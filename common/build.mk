@@ -3,6 +3,8 @@
 # The suffix of an object is its flavour: .o hardened, .ao ASan and UBSan.
 
 CC ?= cc
+# make V= shows the whole commands
+V ?= @
 AR ?= ar
 PKGS = libevent_core libbsd-overlay libcap-ng libseccomp jansson
 WARN = -Wall -Wextra -Werror -Wshadow -Wpointer-arith -Wcast-qual \
@@ -82,12 +84,14 @@ PATHD_PURE_SRC = pathd/beneath.c pathd/walk.c pathd/roots.c pathd/deny.c \
 	pathd/list.c pathd/get.c
 EXECD_PURE_SRC = execd/profile.c execd/keep.c execd/launch/xl.c
 
-UNIT_SRC = regress/unit/glob.c regress/unit/size.c regress/unit/shlex.c \
+UNIT_SRC = regress/unit/json.c regress/unit/conf.c \
+	regress/unit/glob.c regress/unit/size.c regress/unit/shlex.c \
 	regress/unit/argv.c regress/unit/selector.c regress/unit/decide.c \
 	regress/unit/wire.c regress/unit/gate.c regress/unit/entry.c \
 	regress/unit/conffile.c regress/unit/confdirs.c \
 	regress/unit/explain_args.c \
-	regress/unit/walk.c
+	regress/unit/walk.c regress/unit/beneath.c regress/unit/pathd_put.c \
+	regress/unit/pathd_dir.c
 
 # --- objects ---------------------------------------------------------------
 CORE_O = ${BASE_SRC:.c=.o} ${COMMON_SRC:.c=.o}
@@ -127,18 +131,21 @@ asan: ${APROGS}
 
 .SUFFIXES: .c .o .ao .uo
 .c.o:
-	${CC} ${CFLAGS_ALL} ${HARDEN} ${PIE} ${CFLAGS_EXTRA} -MMD -MP \
+	@echo "  CC $<"
+	${V}${CC} ${CFLAGS_ALL} ${HARDEN} ${PIE} ${CFLAGS_EXTRA} -MMD -MP \
 	    -MF $@.d -c $< -o $@
 .c.ao:
-	${CC} ${CFLAGS_ALL} ${SANITIZE} ${PIE} ${CFLAGS_EXTRA} -MMD -MP \
+	@echo "  CC $< (sanitizers)"
+	${V}${CC} ${CFLAGS_ALL} ${SANITIZE} ${PIE} ${CFLAGS_EXTRA} -MMD -MP \
 	    -MF $@.d -c $< -o $@
 .c.uo:
-	${CC} ${CFLAGS_ALL} -O1 -g -fsanitize=undefined \
+	@echo "  CC $< (sanitizers)"
+	${V}${CC} ${CFLAGS_ALL} -O1 -g -fsanitize=undefined \
 	    -fno-sanitize-recover=all -DABX_SANITIZE ${PIE} -MMD -MP \
 	    -MF $@.d -c $< -o $@
 
 # --- programs, hardened ----------------------------------------------------
-LINK = ${CC} ${HARDEN} ${LDHARD} ${LDFLAGS_EXTRA} -o $@
+LINK = ${V}echo "  LD $@"; ${CC} ${HARDEN} ${LDHARD} ${LDFLAGS_EXTRA} -o $@
 $B/abxd: ${ABXD_O} ${CORE_O} ${PROC_O}
 	@mkdir -p $B
 	${LINK} ${ABXD_O} ${CORE_O} ${PROC_O} ${L_EVENT} ${L_JAIL} \
@@ -169,7 +176,7 @@ $B/abxctl: ${CTL_O} ${POLICY_O} ${CORE_O} ${PROC_O}
 	    ${L_JAIL} ${L_JSON} ${L_HASH} ${L_COMMON}
 
 # --- programs, ASan and UBSan ----------------------------------------------
-ALINK = ${CC} ${SANITIZE} -pie -o $@
+ALINK = ${V}echo "  LD $@"; ${CC} ${SANITIZE} -pie -o $@
 $A/abxd: ${ABXD_AO} ${CORE_AO} ${PROC_AO}
 	@mkdir -p $A
 	${ALINK} ${ABXD_AO} ${CORE_AO} ${PROC_AO} ${L_EVENT} ${L_JAIL} \
@@ -214,3 +221,81 @@ UNIT_BIN = ${UNIT_SRC:.c=.t}
 	${CC} ${SANITIZE} -pie -o $@ $< $A/libpure.a -lcmocka ${L_EVENT} \
 	    ${L_JSON} ${L_HASH} ${L_COMMON}
 ${UNIT_BIN}: $A/libpure.a
+
+# --- front door: set-up, demo, checks, installation -------------------------
+# What must come before a compilation is an earlier line of a recipe and not a
+# prerequisite, so that the order holds with -j too.
+PREFIX ?= /usr/local
+SYSCONFDIR ?= /etc
+LIBEXEC = ${PREFIX}/libexec/agent-sandbox
+DOCDIR = ${PREFIX}/share/doc/agent-sandbox
+MAN5 = man/server.json.5
+MAN7 = man/abx-privsep.7
+MAN8 = man/abxd.8 man/abxctl.8
+DEPS += ${LAUNCH_SRC:.c=.uo.d} ${BASE_SRC:.c=.uo.d} ${UNIT_SRC:.c=.ao.d}
+
+.PHONY: all asan deps users demo check unit lint format install clean
+
+deps:
+	@sh common/deps.sh
+
+users:
+	@sh common/users.sh
+
+demo:
+	@sh common/deps.sh demo
+	@${MAKE} all
+	@test "$$(id -u)" != 0 || sh common/users.sh
+	@sh regress/demo.sh
+
+check:
+	@sh common/deps.sh
+	@${MAKE} all asan
+	@test "$$(id -u)" != 0 || sh common/users.sh
+	@MAKE="${MAKE}" regress/run
+
+unit: ${UNIT_BIN}
+	@rc=0; for t in ${UNIT_BIN}; do ./$$t || rc=1; done; exit $$rc
+
+lint: all
+	@sh regress/lint.sh
+
+format:
+	@find common listener monitor pathd execd policy regress \
+	    -name '*.[ch]' -exec clang-format -i {} +
+
+install: all
+	mkdir -p ${DESTDIR}${PREFIX}/sbin ${DESTDIR}${PREFIX}/bin \
+	    ${DESTDIR}${LIBEXEC} ${DESTDIR}${PREFIX}/share/man/man5 \
+	    ${DESTDIR}${PREFIX}/share/man/man7 \
+	    ${DESTDIR}${PREFIX}/share/man/man8 ${DESTDIR}${DOCDIR}/examples \
+	    ${DESTDIR}${PREFIX}/lib/systemd/system \
+	    ${DESTDIR}${PREFIX}/lib/sysusers.d \
+	    ${DESTDIR}${PREFIX}/lib/tmpfiles.d \
+	    ${DESTDIR}${SYSCONFDIR}/agent-sandbox
+	install -m 755 $B/abxd ${DESTDIR}${PREFIX}/sbin/
+	install -m 755 $B/abxctl ${DESTDIR}${PREFIX}/bin/
+	install -m 755 $B/abx-listener $B/abx-monitor $B/abx-pathd \
+	    $B/abx-execd $B/abx-launch ${DESTDIR}${LIBEXEC}/
+	install -m 644 ${MAN5} ${DESTDIR}${PREFIX}/share/man/man5/
+	install -m 644 ${MAN7} ${DESTDIR}${PREFIX}/share/man/man7/
+	install -m 644 ${MAN8} ${DESTDIR}${PREFIX}/share/man/man8/
+	install -m 644 README SECURITY LICENSE ${DESTDIR}${DOCDIR}/
+	install -m 644 etc/examples/*.json ${DESTDIR}${DOCDIR}/examples/
+	sed 's,/usr/sbin/abxd,${PREFIX}/sbin/abxd,' etc/agent-sandbox.service \
+	    >${DESTDIR}${PREFIX}/lib/systemd/system/agent-sandbox.service
+	install -m 644 etc/agent-sandbox.socket \
+	    ${DESTDIR}${PREFIX}/lib/systemd/system/
+	install -m 644 etc/sysusers.d/agent-sandbox.conf \
+	    ${DESTDIR}${PREFIX}/lib/sysusers.d/
+	install -m 644 etc/tmpfiles.d/agent-sandbox.conf \
+	    ${DESTDIR}${PREFIX}/lib/tmpfiles.d/
+	test -e ${DESTDIR}${SYSCONFDIR}/agent-sandbox/server.json || \
+	    install -m 644 etc/server.json \
+	    ${DESTDIR}${SYSCONFDIR}/agent-sandbox/
+
+clean:
+	rm -rf $B
+	find common listener monitor pathd execd policy regress \( \
+	    -name '*.o' -o -name '*.[auf]o' -o -name '*.[auf]o.d' -o \
+	    -name '*.o.d' -o -name '*.t' \) -exec rm -f {} +

@@ -49,6 +49,16 @@ conf_type(struct cload *cl, const struct node *n, const char *want)
 		    "%s is expected here, not %s", want, node_kind(n));
 }
 
+size_t
+conf_errors(const struct cload *cl)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < cl->f->n; i++)
+		n += cl->f->v[i].sev == FIND_ERROR;
+	return n;
+}
+
 int
 conf_nomem(struct cload *cl)
 {

@@ -98,6 +98,8 @@ void conf_findkey(struct cload *, const struct node *, enum find_sev,
     __attribute__((format(printf, 5, 6)));
 /* "X is expected here, not Y" as config.type. */
 void conf_type(struct cload *, const struct node *, const char *want);
+/* How many errors were found so far. */
+size_t conf_errors(const struct cload *);
 /* Out of memory: sets nomem, returns -1. */
 int conf_nomem(struct cload *);
 /* Read an object by its table; a node of another kind is config.type.  Keys

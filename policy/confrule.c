@@ -385,6 +385,8 @@ rule_kind(struct cload *cl, const struct node *n, struct rule *r)
 static int
 rule_read(struct cload *cl, const struct node *n)
 {
+	const struct node *who = node_get(n, "principals");
+	size_t before = conf_errors(cl);
 	struct rule r;
 	int usable, error;
 
@@ -394,6 +396,10 @@ rule_read(struct cload *cl, const struct node *n)
 	/* Even a rule that is dropped is read, for all its findings. */
 	usable = rule_kind(cl, n, &r) == 0;
 	error = conf_object(cl, n, rule_keys, &r);
+	r.flawed = conf_errors(cl) > before;
+	/* Principals that are all wrong must not come to mean everyone. */
+	if (r.flawed && who != NULL && r.principals.n == 0)
+		usable = 0;
 	if (error == 0 && usable && r.sel.n > 0)
 		error = conf_rule_push(cl, &r);
 	rule_clear(&r);

@@ -98,7 +98,7 @@ lint_scope_required(struct lint *l, const struct rule *r)
 	size_t more = 0;
 	uint16_t op;
 
-	if (r->deny)
+	if (r->deny || r->flawed)
 		return;
 	for (op = 0; op < OP_COUNT; op++) {
 		if (!rule_selects(r, op) ||
@@ -112,10 +112,10 @@ lint_scope_required(struct lint *l, const struct rule *r)
 	}
 	if (first != NULL && more == 0)
 		lint_rule(l, r, FIND_LINT, "config.scope_required",
-		    "%s needs \"%s\" that names something", first, key);
+		    "%s needs \"%s\", and it is missing or empty", first, key);
 	else if (first != NULL)
 		lint_rule(l, r, FIND_LINT, "config.scope_required",
-		    "%s needs \"%s\" that names something, and %zu more "
+		    "%s needs \"%s\", and it is missing or empty; %zu more "
 		    "operations lack a scope",
 		    first, key, more);
 }

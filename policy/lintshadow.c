@@ -24,7 +24,7 @@ rule_rank(const struct rule *r, uint16_t op)
 	uint8_t best = 0, k;
 	size_t i;
 
-	for (i = 0; !r->deny && i < r->sel.n; i++) {
+	for (i = 0; !r->deny && !r->flawed && i < r->sel.n; i++) {
 		k = (uint8_t)selector_rank(r->sel.v[i]);
 		if (k > best && selector_matches(r->sel.v[i], op, 0))
 			best = k;

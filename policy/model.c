@@ -261,6 +261,7 @@ rule_copy(struct rule *dst, const struct rule *src)
 	dst->has_urls = src->has_urls;
 	dst->limits = src->limits;
 	dst->lenient = src->lenient;
+	dst->flawed = src->flawed;
 	dst->at.line = src->at.line;
 	dst->at.col = src->at.col;
 	error |= list_copy(&dst->sel, &src->sel);

@@ -90,6 +90,7 @@ struct rule {
 	char *reason;
 	char *name;
 	int lenient; /* strict: false */
+	int flawed; /* something in it was an error: what it lacks may be that */
 	char *preset; /* name of the preset it came from, or NULL */
 	struct origin at;
 };

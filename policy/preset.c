@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/hash.h"
 #include "policy/confkey.h"
 
 struct preset_rule {
@@ -248,7 +249,7 @@ preset_expand(struct cload *cl, const struct preset_in *in)
 	const struct node *dir = in->root != NULL ? in->root : cl->root;
 	struct path_scope root;
 	struct strlist more = {0};
-	size_t before = cl->f->n;
+	size_t before = conf_errors(cl);
 	int error = 0;
 
 	if (p == NULL)
@@ -262,11 +263,11 @@ preset_expand(struct cload *cl, const struct preset_in *in)
 	if (dir != NULL && error == 0)
 		error =
 		    conf_value(cl, ckey_find(path_keys, "roots"), dir, &root);
-	if (error == 0 && root.roots.n == 0 && cl->f->n == before)
+	if (error == 0 && root.roots.n == 0 && conf_errors(cl) == before)
 		conf_find(cl, in->name, FIND_ERROR, "config.root_required",
 		    "the preset \"%s\" needs \"root\"", p->name);
 	/* With a bad parameter the rules would only cause more findings. */
-	if (error == 0 && cl->f->n == before)
+	if (error == 0 && conf_errors(cl) == before)
 		error = preset_rules(cl, p, &root, &more, in->name);
 	if (error == 0 && in->without != NULL)
 		error = preset_without(cl, in->without, p->name);
@@ -326,21 +327,40 @@ preset_names(struct cload *cl, const struct node *n)
 	return 0;
 }
 
+/* Append the names that a list of presets holds, ", " between them. */
+static void
+names_join(const struct node *n, char *out, size_t size)
+{
+	const struct node *c = n == NULL || n->type != N_LIST ? n : n->child;
+	const struct node *name;
+
+	for (; c != NULL; c = n->type == N_LIST ? c->next : NULL) {
+		name = c->type == N_OBJ ? node_get(c, "name") : c;
+		if (name == NULL || name->type != N_STR)
+			continue;
+		if (*out != '\0')
+			strlcat(out, ", ", size);
+		strlcat(out, name->s, size);
+	}
+}
+
 /* The top-level "without" speaks of all presets of the file. */
 static int
 top_without(struct cload *cl)
 {
-	const struct node *n = cl->preset;
+	char names[ABX_ID_MAX + 1] = "";
 
 	if (cl->preset == NULL && cl->presets == NULL) {
 		conf_findkey(cl, cl->without, FIND_ERROR, "config.empty_rule",
 		    "\"without\" has no preset beside it");
 		return 0;
 	}
-	if (n != NULL && n->type == N_LIST && n->n == 1)
-		n = n->child;
-	return preset_without(
-	    cl, cl->without, n != NULL && n->type == N_STR ? n->s : "list");
+	names_join(cl->preset, names, sizeof(names));
+	names_join(cl->presets, names, sizeof(names));
+	/* The names may be wrong or cut; then they are a finding, or enough. */
+	if (!utf8_valid(names, strlen(names)))
+		names[0] = '\0';
+	return preset_without(cl, cl->without, names);
 }
 
 int
