@@ -91,7 +91,7 @@ UNIT_SRC = regress/unit/json.c regress/unit/conf.c \
 	regress/unit/conffile.c regress/unit/confdirs.c \
 	regress/unit/explain_args.c \
 	regress/unit/walk.c regress/unit/beneath.c regress/unit/pathd_put.c \
-	regress/unit/pathd_dir.c
+	regress/unit/pathd_dir.c regress/unit/pathd_proto.c
 
 # --- objects ---------------------------------------------------------------
 CORE_O = ${BASE_SRC:.c=.o} ${COMMON_SRC:.c=.o}

@@ -25,6 +25,8 @@
 
 #define OPEN_LIST (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
 
+#define LARGE (64 * 1024 * 1024) /* bytes that take a while to free */
+
 /* One end of a request: where it lies. */
 struct place {
 	const struct walk_root *root;
@@ -244,10 +246,26 @@ unlink_tree(const struct pathd *pd, const struct mutate *m,
 	return code;
 }
 
-int
-dir_unlink_long(const struct mutate *m)
+static int
+is_tree(const struct mutate *m)
 {
 	return m->src.kind == FK_DIR && (m->flags & PF_RECURSIVE) != 0;
+}
+
+int
+dir_unlink_long(const struct pathd *pd, const struct mutate *m)
+{
+	struct place at;
+	struct stat st;
+	int fd, rc;
+
+	if (m->src.kind != FK_FILE || place_find(pd, &m->src, &at) != C_OK)
+		return is_tree(m);
+	if ((fd = beneath_open(at.root->fd, at.full, O_PATH)) == -1)
+		return 0;
+	rc = fstat(fd, &st) == 0 && st.st_size > LARGE;
+	close(fd);
+	return rc;
 }
 
 void
@@ -270,7 +288,7 @@ dir_unlink(const struct pathd *pd, const struct mutate *m,
 	if (done->code == C_OK && m->src.kind == FK_DIR &&
 	    roots_is(&pd->roots, st.st_dev, st.st_ino))
 		done->code = C_POL_ROOT_PROTECTED;
-	if (done->code == C_OK && dir_unlink_long(m))
+	if (done->code == C_OK && is_tree(m))
 		done->code =
 		    unlink_tree(pd, m, stop, &at, dir, name, &done->count);
 	else if (done->code == C_OK) {

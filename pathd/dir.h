@@ -27,7 +27,7 @@ void dir_rename(const struct pathd *, const struct mutate *,
     const struct stopper *, struct done *);
 
 /* 1 when the request may take long and belongs into a worker. */
-int dir_unlink_long(const struct mutate *);
+int dir_unlink_long(const struct pathd *, const struct mutate *);
 int dir_rename_long(const struct mutate *);
 
 #endif

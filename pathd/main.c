@@ -218,7 +218,7 @@ do_mutate(struct imsg *m)
 		mutate_clear(&mu);
 		return -1;
 	}
-	if ((m->type == MP_UNLINK && dir_unlink_long(&mu)) ||
+	if ((m->type == MP_UNLINK && dir_unlink_long(&pd, &mu)) ||
 	    (m->type == MP_RENAME && dir_rename_long(&mu)))
 		rc = pool_add(
 		    m->type, m->id, mu.src.ref.root, m->payload, m->len);

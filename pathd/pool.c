@@ -28,6 +28,7 @@
 #include "pathd/worker.h"
 
 #define WATCH_S 5
+#define IDLE_US (10ULL * 1000 * 1000)  /* before a worker too many goes */
 #define HANG_US (60ULL * 1000 * 1000)  /* without progress */
 #define QUEUE_US (60ULL * 1000 * 1000) /* without a worker */
 /* Uploads are as slow as their clients; some workers are for other things. */
@@ -73,6 +74,7 @@ static struct {
 } pool;
 
 static void pool_dispatch(void);
+static void watch_soon(void);
 
 static void
 worker_enter(struct worker *w, enum worker_state state)
@@ -185,6 +187,7 @@ worker_drop(struct worker *w, enum code code)
 	w->chan = NULL;
 	w->task = NULL;
 	worker_enter(w, W_DEAD);
+	watch_soon();
 	if (t == NULL)
 		return;
 	task_fail(t, code);
@@ -203,8 +206,7 @@ worker_free(struct worker *w)
 	if (t->type == MP_PUT && journal_large(pool.pd))
 		(void)journal_sweep(pool.pd);
 	task_free(t);
-	if (count_state(W_IDLE) > POOL_KEEP && pool.queued == 0)
-		worker_drop(w, C_OK);
+	w->since = proc_now_us();
 	pool_dispatch();
 }
 
@@ -418,6 +420,9 @@ watch_worker(struct worker *w, uint64_t now)
 
 	if (w->state == W_DEAD)
 		worker_reap(w);
+	if (w->state == W_IDLE && count_state(W_IDLE) > POOL_KEEP &&
+	    now - w->since > IDLE_US)
+		worker_drop(w, C_OK);
 	if (w->state != W_BUSY)
 		return;
 	if (beat != w->beat) {
@@ -457,7 +462,8 @@ watch_cb(evutil_socket_t fd, short what, void *arg)
 		watch_worker(&pool.w[i], now);
 	watch_queue(now);
 	pool_dispatch();
-	if (count_state(W_BUSY) + count_state(W_DEAD) > 0)
+	if (count_state(W_BUSY) + count_state(W_DEAD) > 0 ||
+	    count_state(W_IDLE) > POOL_KEEP)
 		watch_soon();
 }
 

@@ -260,6 +260,14 @@ walk_link(struct walk *w, int link, struct facts *f)
 	return FS_OK;
 }
 
+/* What opening something that was there a moment ago says when it is another
+ * thing now. */
+static int
+changed(int err)
+{
+	return err == ELOOP || err == ENOTDIR || err == ENOENT || err == EXDEV;
+}
+
 /* ".." of a link's target: to the directory that the walk came through. */
 static int
 walk_up(struct walk *w, struct facts *f)
@@ -280,7 +288,7 @@ walk_up(struct walk *w, struct facts *f)
 	fd = beneath_open(w->root->fd, w->len == top ? "" : w->path + top + 1,
 	    O_PATH | O_DIRECTORY);
 	if (fd == -1 || fstat(fd, &w->st) == -1) {
-		f->err = errno;
+		f->err = changed(errno) ? ESTALE : errno;
 		if (fd != -1)
 			close(fd);
 		return FS_ERRNO;
@@ -491,6 +499,8 @@ walk_once(const struct walk_roots *roots, const struct resolve_item *it,
 	if (rc == 0 &&
 	    walk_slow(roots, it, f, want == WALK_DIR ? fd : NULL) == -1)
 		return -1;
+	if (f->status == FS_ERRNO && f->err == ESTALE)
+		return 1;
 	if (f->status != FS_OK || *fd != -1 || want != WALK_READ ||
 	    f->kind != FK_FILE)
 		return 0;
@@ -511,10 +521,9 @@ walk_resolve(const struct walk_roots *roots, const struct resolve_item *it,
 		if (rc == 1 && i + 1 < OPEN_TRIES)
 			facts_clear(f);
 	}
-	if (rc == 1) {
-		f->status = FS_ERRNO;
-		f->err = ELOOP;
-	}
+	/* It never held still: facts without a descriptor, or no facts. */
+	if (rc == 1 && f->status != FS_OK)
+		f->status = FS_OUTSIDE;
 	if (rc == -1)
 		facts_clear(f);
 	if (fd != -1 &&

@@ -23,12 +23,15 @@ static struct imsgbuf *log_im;
 
 /* ---- descriptors ---- */
 
-static int
-fd_cmp(const void *a, const void *b)
+/* qsort(3) would ask the kernel for the size of memory. */
+static void
+fd_insert(int *v, size_t n, int fd)
 {
-	int x = *(const int *)a, y = *(const int *)b;
-
-	return (x > y) - (x < y);
+	while (n > 0 && v[n - 1] > fd) {
+		v[n] = v[n - 1];
+		n--;
+	}
+	v[n] = fd;
 }
 
 /* Main's channels must not live on in here. */
@@ -38,13 +41,12 @@ close_others(const struct pathd *pd, int sock)
 	int keep[ABX_MAX_ROOTS + 2], last = STDERR_FILENO;
 	size_t i, n = 0;
 
-	keep[n++] = sock;
+	fd_insert(keep, n++, sock);
 	if (pd->journal != -1)
-		keep[n++] = pd->journal;
+		fd_insert(keep, n++, pd->journal);
 	for (i = 0; i < pd->roots.n && i < ABX_MAX_ROOTS; i++)
 		if (pd->roots.v[i].fd != -1)
-			keep[n++] = pd->roots.v[i].fd;
-	qsort(keep, n, sizeof(keep[0]), fd_cmp);
+			fd_insert(keep, n++, pd->roots.v[i].fd);
 	for (i = 0; i < n; i++) {
 		if (keep[i] <= last)
 			continue;
