@@ -265,7 +265,7 @@ format:
 	    -name '*.[ch]' -exec clang-format -i {} +
 
 install: all
-	mkdir -p ${DESTDIR}${PREFIX}/sbin ${DESTDIR}${PREFIX}/bin \
+	install -d -m 755 ${DESTDIR}${PREFIX}/sbin ${DESTDIR}${PREFIX}/bin \
 	    ${DESTDIR}${LIBEXEC} ${DESTDIR}${PREFIX}/share/man/man5 \
 	    ${DESTDIR}${PREFIX}/share/man/man7 \
 	    ${DESTDIR}${PREFIX}/share/man/man8 ${DESTDIR}${DOCDIR}/examples \
@@ -283,8 +283,8 @@ install: all
 	install -m 644 README SECURITY LICENSE ${DESTDIR}${DOCDIR}/
 	install -m 644 etc/examples/*.json ${DESTDIR}${DOCDIR}/examples/
 	sed 's,/usr/sbin/abxd,${PREFIX}/sbin/abxd,' etc/agent-sandbox.service \
-	    >${DESTDIR}${PREFIX}/lib/systemd/system/agent-sandbox.service
-	install -m 644 etc/agent-sandbox.socket \
+	    >$B/agent-sandbox.service
+	install -m 644 $B/agent-sandbox.service etc/agent-sandbox.socket \
 	    ${DESTDIR}${PREFIX}/lib/systemd/system/
 	install -m 644 etc/sysusers.d/agent-sandbox.conf \
 	    ${DESTDIR}${PREFIX}/lib/sysusers.d/

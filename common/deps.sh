@@ -1,0 +1,56 @@
+#!/bin/sh
+# SPDX-License-Identifier: ISC
+#
+# Installs what is missing for "make demo" (deps.sh demo) or for everything
+# (deps.sh): as root on Debian and its kin by apt-get, without questions;
+# otherwise it says what is missing.  Does nothing when nothing is missing.
+set -u
+
+# What the programs are built with and need when they run.
+demo="gcc libc6-dev binutils make libevent-dev libjansson-dev libbsd-dev
+libcap-ng-dev libseccomp-dev libbearssl-dev bubblewrap curl"
+# What the tests and the checks of the source need besides.
+check="libcmocka-dev bmake mandoc python3 clang-format"
+
+case ${1-} in
+demo) want=$demo ;;
+'') want="$demo $check" ;;
+*)
+	echo "usage: deps.sh [demo]" >&2
+	exit 2
+	;;
+esac
+
+if ! command -v dpkg-query >/dev/null; then
+	# shellcheck disable=SC2086
+	echo "deps: not a Debian system; needed, by their names there:" $want
+	exit 0
+fi
+
+missing=
+for p in $want; do
+	case $(dpkg-query -W -f '${db:Status-Status} ' "$p" 2>/dev/null) in
+	*installed*) ;;
+	*) missing="$missing $p" ;;
+	esac
+done
+[ -n "$missing" ] || exit 0
+
+if [ "$(id -u)" != 0 ]; then
+	echo "deps: these packages are missing; install them with" >&2
+	echo "  sudo apt-get install$missing" >&2
+	exit 1
+fi
+
+get() {
+	# shellcheck disable=SC2086
+	DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 \
+	    -qq -y --no-install-recommends install $missing </dev/null
+}
+
+echo "deps: installing$missing"
+# The lists of a fresh image are empty or old: try once with new ones.
+get >/dev/null 2>&1 && exit 0
+apt-get -o DPkg::Lock::Timeout=300 -qq update && get && exit 0
+echo "deps: apt-get could not install:$missing" >&2
+exit 1
