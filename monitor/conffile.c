@@ -139,7 +139,11 @@ add_source(struct conffile *cf, const char *name, enum conf_layer layer,
 		freezero(data, len);
 		return -1;
 	}
-	v[cf->n++] = (struct conf_source){copy, layer, data, len};
+	v += cf->n++;
+	v->name = copy;
+	v->layer = layer;
+	v->data = data;
+	v->len = len;
 	return 0;
 }
 

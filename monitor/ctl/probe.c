@@ -29,9 +29,7 @@
 static int
 wait_for(pid_t pid, int *status)
 {
-	pid_t r;
-
-	while ((r = waitpid(pid, status, 0)) == -1)
+	while (waitpid(pid, status, 0) == -1)
 		if (errno != EINTR)
 			return -1;
 	return 0;
