@@ -30,8 +30,8 @@ const struct ckey http_keys[] = {
 };
 #undef OFF
 
-static void
-listen_clear(struct conf *c)
+void
+conf_listen_clear(struct conf *c)
 {
 	size_t i;
 
@@ -42,12 +42,6 @@ listen_clear(struct conf *c)
 	free(c->listen);
 	c->listen = NULL;
 	c->nlisten = 0;
-}
-
-void
-conf_listen_clear(struct conf *c)
-{
-	listen_clear(c);
 }
 
 static int
@@ -246,7 +240,7 @@ conf_listen_finish(struct cload *cl)
 	if (arg == NULL && cl->c->rules->listen_at.file != NULL)
 		return 0;
 	if (arg != NULL) {
-		listen_clear(cl->c);
+		conf_listen_clear(cl->c);
 		cl->unix_open = 0;
 		if (listen_split(arg, addr, sizeof(addr), &l.port) == -1) {
 			findings_add(cl->f, FIND_ERROR, "config.type",
