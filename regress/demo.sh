@@ -12,7 +12,7 @@ cd "$(dirname "$0")/.." || exit 1
 if [ "$(id -u)" = 0 ]; then
 	base=/var/lib
 else
-	base=${HOME:-/nonexistent}
+	base=${HOME:-$PWD}
 fi
 umask 022
 dir=$(mktemp -d "$base/abx-demo.XXXXXX") || exit 1
@@ -48,16 +48,17 @@ secret() {
 
 # --- a workspace and a policy ------------------------------------------------
 
-mkdir "$dir/etc" "$dir/log" "$dir/workspace"
+mkdir "$dir/etc" "$dir/log" "$dir/workspace" "$dir/workspace/jobs"
 printf 'alpha\nbeta\ngamma\n' >"$dir/workspace/notes.txt"
 printf 'PASSWORD=hunter2\n' >"$dir/workspace/.env"
 ln -s /etc/passwd "$dir/workspace/way-out"
-cat >"$dir/workspace/look.sh" <<'LOOK'
-echo "processes: $(ls -d /proc/[0-9]* | wc -l) (this shell, what it runs, and the launcher)"
+printf '1\n2\n3\n' >"$dir/workspace/jobs/data.csv"
+cat >"$dir/workspace/jobs/look.sh" <<'LOOK'
+echo "processes: $(ls -d /proc/[0-9]* | wc -l) (the launcher, this script and what it runs)"
 echo "networks:  $(sed 1,2d /proc/net/dev | cut -d: -f1 | tr -d ' \n')"
 echo "homes:     $(ls /home 2>/dev/null | wc -l)"
-echo "secrets:   $(env | grep -c -i token)"
-cat .env 2>/dev/null || echo ".env:      not to be read"
+echo "tokens:    $(env | grep -c TOKEN)"
+cat ../.env 2>/dev/null || echo ".env:      not to be seen"
 LOOK
 if [ "$(id -u)" = 0 ]; then
 	chown _abxm "$dir/log" && chown -R -h abx:abx "$dir/workspace" || exit 1
@@ -79,9 +80,7 @@ policy() {
                "max_bytes": "1MiB"}},
     {"allow": ["commands.run"], "principals": "role:builder",
      "commands": {"allow": ["wc -l {path}", "sh look.sh", "sleep {int}"],
-                  "cwd": {"roots": "$dir/workspace",
-                          "deny": ["$dir/workspace/.env"]},
-                  "timeout": "10s"}}],
+                  "cwd": "$dir/workspace/jobs", "timeout": "10s"}}],
   "state_dir": "$dir/state",
   "sandbox": {"workspace_root": "$dir/sessions"},
   "audit": {"sink": "file:$dir/log/audit.jsonl"}
@@ -103,7 +102,7 @@ start() {
 	build/abxd -d -f "$dir/etc/server.json" 2>"$dir/abxd.log" </dev/null &
 	pid=$!
 	tries=0
-	while ! grep -q 'ready on' "$dir/abxd.log"; do
+	while ! grep -qs 'ready on' "$dir/abxd.log"; do
 		kill -0 "$pid" 2>/dev/null && [ $tries -lt 200 ] || return 1
 		tries=$((tries + 1))
 		sleep 0.1
@@ -137,7 +136,7 @@ call() {
 	case $who in
 	agent) token=$AGENT_TOKEN ;;
 	viewer) token=$VIEWER_TOKEN ;;
-	*) token=a-guess-of-a-token ;;
+	*) token='a-guess-of-a-token' ;;
 	esac
 	shown=
 	for a; do
@@ -188,7 +187,7 @@ call agent 201 bytes -X PUT -H "$bytes" --data-binary delta \
 call viewer 200 delta '/files/download-stream?path=new.txt'
 
 say "Commands: those of the policy, in a sandbox"
-call agent 200 '3 notes.txt' -H "$json" -d '{"command":"wc -l notes.txt"}' \
+call agent 200 '3 data.csv' -H "$json" -d '{"command":"wc -l data.csv"}' \
     /commands/run
 call agent 403 policy.command_not_allowed -H "$json" \
     -d '{"command":"wc -l /etc/passwd"}' /commands/run
@@ -199,7 +198,7 @@ say "What a command sees of this machine, line by line as it comes"
 call agent 200 '"exit_code": *0' -N -H "$json" \
     -d '{"argv":["sh","look.sh"],"stream":true}' /commands/run
 grep -q 'networks:  lo' "$dir/answer" || wrong "there is a network"
-grep -q hunter2 "$dir/answer" && wrong "the denied file was read"
+grep -q 'not to be seen' "$dir/answer" || wrong "it sees the .env"
 
 say "A command that takes too long"
 call agent 200 '"timed_out": *true' -H "$json" \

@@ -1,0 +1,217 @@
+#!/bin/sh
+# SPDX-License-Identifier: ISC
+#
+# "make lint": the rules that keep the processes apart, checked on what was
+# written and on what was built, and the form of the sources.  Every violation
+# is one line; the exit status says whether there was any.
+set -u
+cd "$(dirname "$0")/.." || exit 2
+export LC_ALL=C
+
+found=$(mktemp) || exit 2
+tmp=$(mktemp -d) || exit 2
+trap 'rm -rf "$found" "$tmp"' EXIT
+trap 'exit 2' HUP INT TERM
+
+bad() {
+	printf 'lint: %s\n' "$*"
+	echo x >>"$found"
+}
+
+# --- who includes whom -------------------------------------------------------
+
+# includes FILE-PATTERN-OF-FIND ALLOWED-EXTENDED-REGEX: every #include "..." of
+# these files must match.
+includes() {
+	where=$1 allowed=$2
+	shift 2
+	find $where "$@" -name '*.[ch]' -exec grep -Hno '#include "[^"]*"' {} + |
+	    sed 's/#include "\(.*\)"/\1/' |
+	    while IFS=: read -r file line inc; do
+		printf '%s\n' "$inc" | grep -qE "^($allowed)" ||
+		    bad "$file:$line: must not include $inc"
+	done
+}
+
+includes common 'common/'
+includes policy 'policy/|common/'
+includes listener 'listener/|common/'
+includes pathd 'pathd/|common/'
+includes execd 'execd/|common/'
+# The launcher runs inside the sandbox and is static: the wire and itself.
+includes execd/launch 'execd/launch/|common/'
+# Others see the engine through its front only.
+includes monitor 'monitor/|common/|policy/policy\.h|policy/model\.h' \
+    -not -path 'monitor/ctl/*'
+# abxctl explains paths with the very walk of pathd.
+includes monitor/ctl \
+    'monitor/|common/|policy/policy\.h|policy/model\.h|pathd/walk\.h|pathd/beneath\.h'
+# The parent knows no policy.
+for f in abxd parent boot spawn sock; do
+	grep -Hn '#include "policy/' monitor/$f.c | while IFS=: read -r file line _; do
+		bad "$file:$line: the parent must not know the policy"
+	done
+done
+
+# --- who calls what: undefined symbols of the objects ------------------------
+
+find common policy listener monitor pathd execd -name '*.o' | while read -r o; do
+	[ -e "${o%.o}.c" ] || continue
+	nm -u "$o" | awk -v f="${o%.o}.c" '{ sub(/@.*/, "", $2); print f, $2 }'
+done >"$tmp/calls"
+
+# only CALLS-REGEX FILES-REGEX WHY
+only() {
+	awk -v c="^($1)\$" -v f="^($2)\$" \
+	    '$2 ~ c && $1 !~ f { print $1, $2 }' "$tmp/calls" |
+	    while read -r file call; do
+		bad "$file: calls $call: $3"
+	done
+}
+
+only 'sendmsg|recvmsg|sendmmsg|recvmmsg' 'common/imsg\.c' \
+    'only common/imsg.c passes descriptors'
+only 'fork|vfork|_Fork|clone|execl[pe]?|execv[pe]?|execvpe|fexecve|execveat|posix_spawnp?|system|popen' \
+    'monitor/spawn\.c|monitor/abxd\.c|monitor/ctl/probe\.c|pathd/pool\.c|execd/.*' \
+    'only monitor/spawn.c and execd/ start programs (abxd.c goes into the background, pathd/pool.c forks workers, abxctl doctor probes)'
+only 'execl[pe]?|execv[pe]?|execvpe|fexecve|execveat|posix_spawnp?|system|popen' \
+    'monitor/spawn\.c|monitor/ctl/probe\.c|execd/.*' \
+    'only monitor/spawn.c and execd/ execute programs'
+only 'socket|bind|listen|connect' \
+    'monitor/sock\.c|execd/.*' 'only the parent makes sockets'
+only 'accept|accept4' 'listener/.*' 'only the listener accepts'
+only 'open|open64|openat|openat64|fopen|fopen64|freopen|opendir|scandir|creat|mkstemp|mkostemp|dlopen' \
+    'common/(jail|proc)\.c|monitor/(abxd|boot|conffile|confset|confdirs|parent)\.c|monitor/ctl/.*|pathd/.*|execd/.*' \
+    'only pathd, start-up code and the loader open files'
+only 'strcpy|strcat|sprintf|vsprintf|gets|atoi|atol|atoll|strtok|alloca|tmpnam|mktemp' \
+    'none' 'not used in this tree'
+# Pure: no I/O, no clock, no log, no environment.
+awk '$1 ~ /^policy\// || $1 ~ /^common\/(wire|glob|size|args|payload|codes|ops|msg|frame)\.c$/ ||
+    $1 ~ /^monitor\/gate\.c$/ || $1 ~ /^listener\/(http_parse|http_reply|http_chunk|target|route)\.c$/ {
+	if ($2 ~ /^(open|openat|read|write|pread|pwrite|send|recv|time|clock_gettime|gettimeofday|getenv|secure_getenv|printf|fprintf|puts|log_.*|fatalx?|exit|_exit|abort|getrandom|arc4random.*)$/)
+		print $1, $2
+}' "$tmp/calls" | while read -r file call; do
+	bad "$file: calls $call: this part is pure"
+done
+# The same by number.
+grep -rnE 'SYS_(sendm?msg|recvm?msg|execve|execveat|clone3?|fork|vfork|open|openat|socket)\b' \
+    common policy listener monitor pathd execd --include='*.[ch]' |
+    grep -vE '^(monitor/spawn\.c|execd/)' |
+    while IFS=: read -r file line _; do
+	bad "$file:$line: a system call by number that its file may not make"
+done
+
+# --- who links what: the table in README -------------------------------------
+
+for p in abxd abx-listener abx-monitor abx-pathd abx-execd abx-launch abxctl; do
+	if [ ! -e "build/$p" ]; then
+		bad "build/$p is not built"
+		continue
+	fi
+	said=$(sed -n "s/^  $p  *|\(.*\)|.*/\1/p" README | sed 's/(static)//; s/[ -]/\n/g' |
+	    sed '/^$/d' | sort | xargs)
+	is=$(readelf -d "build/$p" | sed -n 's/.*(NEEDED).*\[lib\(.*\)\.so.*/\1/p' |
+	    sed 's/-2\.1$//' | grep -vE '^(c|dl|pthread)$' | tr '-' '\n' |
+	    sort | xargs)
+	[ "$said" = "$is" ] || bad "build/$p links \"$is\", README says \"$said\""
+	case $p in
+	abx-monitor | abxctl) ;;
+	*)
+		nm "build/$p" | grep -q ' [Tt] policy_' &&
+		    bad "build/$p holds policy code"
+		;;
+	esac
+done
+nm build/abx-launch 2>/dev/null | grep -q ' [Tt] json_' &&
+    bad "build/abx-launch holds a JSON parser"
+
+# --- form --------------------------------------------------------------------
+
+find common policy listener monitor pathd execd regress -name '*.[ch]' |
+    sort >"$tmp/c"
+if command -v clang-format >/dev/null; then
+	xargs clang-format --dry-run -Werror <"$tmp/c" 2>&1 |
+	    sed -n 's/: error: code should be clang-formatted.*//p' |
+	    cut -d: -f1 | uniq -c | while read -r n file; do
+		bad "$file: $n places are not as clang-format has them (make format)"
+	done
+else
+	echo "lint: no clang-format here: form not checked"
+fi
+
+while read -r f; do
+	head -n 3 "$f" | grep -q 'SPDX-License-Identifier: ISC' ||
+	    bad "$f: does not begin with its licence"
+	n=$(wc -l <"$f")
+	case $f in
+	regress/*) continue ;;
+	*) [ "$n" -le 600 ] || echo "lint: note: $f has $n lines" >&2 ;;
+	esac
+	awk -v f="$f" '
+	    /^[a-z_].*\(/ { name = $0; sub(/\(.*/, "", name) }
+	    /^\{/ { start = NR }
+	    /^\}/ {
+		if (start && NR - start > 81)
+			printf "%s:%d: %s has %d lines; functions have at most 80\n",
+			    f, start, name, NR - start - 1
+		start = 0
+	    }' "$f"
+done <"$tmp/c" >"$tmp/long"
+while read -r line; do
+	bad "${line#lint: }"
+done <"$tmp/long"
+
+git ls-files >"$tmp/tracked" 2>/dev/null ||
+    find . -path ./build -prune -o -type f -print >"$tmp/tracked"
+grep -vE '\.(c|h|def|json|in|out|ok|err|[1-9])$|/corpus/' "$tmp/tracked" |
+    while read -r f; do
+	[ -f "$f" ] || continue
+	awk -v f="$f" '
+	    { gsub(/\t/, "        ") }
+	    length($0) > 100 && !/https?:/ {
+		printf "%s:%d: %d columns\n", f, NR, length($0)
+	    }' "$f"
+done >"$tmp/wide"
+while read -r line; do
+	bad "$line"
+done <"$tmp/wide"
+
+# A path of somebody's machine has no place in the tree.
+while read -r f; do
+	case $f in
+	regress/lint.sh | regress/unit/*) continue ;;
+	esac
+	[ -f "$f" ] && grep -HnE '/work/|/home/[a-z]+/|/root/|/Users/' "$f"
+done <"$tmp/tracked" | grep -aoE '^[^:]*:[0-9]+' | while read -r at; do
+	bad "$at: names a place of one machine"
+done
+
+if command -v mandoc >/dev/null; then
+	mandoc -Tlint -W warning man/*.[1-9] 2>&1 |
+	    grep -v 'outdated mandoc.db' | while read -r line; do
+		bad "${line#mandoc: }"
+	done
+else
+	echo "lint: no mandoc here: manuals not checked"
+fi
+if command -v bmake >/dev/null; then
+	bmake -n clean >"$tmp/bmake" 2>&1 || bad "bmake does not read the build file"
+fi
+
+# --- the examples are what they say ------------------------------------------
+
+mkdir -p "$tmp/etc" "$tmp/srv/data" "$tmp/srv/inbox" "$tmp/srv/project" \
+    "$tmp/srv/homes" "$tmp/srv/shared"
+for f in etc/server.json etc/examples/*.json; do
+	sed "s,\"/srv/,\"$tmp/srv/,g" "$f" >"$tmp/etc/server.json"
+	# tokens of the examples are named *_TOKEN; any value will do here
+	env $(grep -o '[A-Z]*_TOKEN' "$f" | sort -u |
+	    awk '{ print $1 "=not-a-secret-" NR "-0123456789" }') \
+	    build/abxctl check-config "$tmp/etc/server.json" >"$tmp/out" 2>&1 ||
+	    bad "$f: $(grep -m1 error: "$tmp/out" | sed 's/^[^:]*://')"
+	grep -q warning: "$tmp/out" &&
+	    bad "$f: $(grep -m1 warning: "$tmp/out" | sed 's/^[^:]*://')"
+done
+
+[ ! -s "$found" ] || exit 1
+echo "lint: clean"
