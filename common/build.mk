@@ -47,7 +47,14 @@ POLICY_SRC = policy/model.c policy/findings.c policy/suggest.c policy/json.c \
 	policy/index.c policy/schema.c policy/denypass.c policy/bound.c \
 	policy/command.c policy/admit.c policy/plan.c policy/decide.c
 
-LISTENER_SRC = listener/main.c
+LISTENER_SRC = listener/main.c listener/accept.c listener/ask.c \
+	listener/auth.c listener/body.c listener/conn.c listener/failures.c \
+	listener/filter.c listener/get.c listener/host.c \
+	listener/http_chunk.c listener/http_parse.c listener/http_reply.c \
+	listener/list.c listener/mon.c listener/obuf.c listener/pool.c \
+	listener/put.c listener/range.c listener/rejects.c \
+	listener/request.c listener/route.c listener/run.c \
+	listener/run_render.c listener/send.c listener/target.c
 
 PATHD_SRC = pathd/main.c pathd/pool.c pathd/worker.c pathd/put_job.c \
 	pathd/list_job.c pathd/filter.c ${PATHD_PURE_SRC}
@@ -76,7 +83,10 @@ CTL_SRC = monitor/ctl/main.c monitor/ctl/show.c monitor/ctl/check.c \
 	pathd/walk.c pathd/beneath.c
 
 # Pure parts of the programs that the unit tests link.
-LISTENER_PURE_SRC =
+LISTENER_PURE_SRC = listener/auth.c listener/body.c listener/failures.c \
+	listener/host.c listener/http_chunk.c listener/http_parse.c \
+	listener/http_reply.c listener/obuf.c listener/range.c \
+	listener/route.c listener/run_render.c listener/target.c
 MONITOR_PURE_SRC = monitor/gate.c monitor/conffile.c monitor/confdirs.c \
 	monitor/ctl/explain_args.c
 PATHD_PURE_SRC = pathd/beneath.c pathd/walk.c pathd/roots.c pathd/deny.c \
@@ -84,7 +94,10 @@ PATHD_PURE_SRC = pathd/beneath.c pathd/walk.c pathd/roots.c pathd/deny.c \
 	pathd/list.c pathd/get.c
 EXECD_PURE_SRC = execd/profile.c execd/keep.c execd/launch/xl.c
 
-UNIT_SRC = regress/unit/json.c regress/unit/conf.c \
+UNIT_SRC = regress/unit/http_parse.c regress/unit/target.c \
+	regress/unit/body.c regress/unit/http_reply.c \
+	regress/unit/run_render.c regress/unit/listener.c \
+	regress/unit/json.c regress/unit/conf.c \
 	regress/unit/glob.c regress/unit/size.c regress/unit/shlex.c \
 	regress/unit/argv.c regress/unit/selector.c regress/unit/decide.c \
 	regress/unit/wire.c regress/unit/gate.c regress/unit/entry.c \
@@ -204,6 +217,17 @@ $A/abxctl: ${CTL_AO} ${POLICY_AO} ${CORE_AO} ${PROC_AO}
 	@mkdir -p $A
 	${ALINK} ${CTL_AO} ${POLICY_AO} ${CORE_AO} ${PROC_AO} ${L_EVENT} \
 	    ${L_JAIL} ${L_JSON} ${L_HASH} ${L_COMMON}
+
+# --- one process alone, with a stand-in for the others ------------------------
+$B/regress/execd_drive: regress/privsep/execd_drive.o \
+	regress/privsep/execd_peer.o ${CORE_O} $B/regress/cmd_calls \
+	$B/abx-execd $B/abx-launch
+	@mkdir -p $B/regress
+	${LINK} regress/privsep/execd_drive.o regress/privsep/execd_peer.o \
+	    ${CORE_O} ${L_HASH} ${L_COMMON}
+$B/regress/cmd_calls: regress/privsep/cmd_calls.o
+	@mkdir -p $B/regress
+	${LINK} regress/privsep/cmd_calls.o
 
 # --- unit tests: built with the sanitizers, run by "make unit" --------------
 # Everything pure goes into one archive, so a test links only what it uses.

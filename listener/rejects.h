@@ -1,0 +1,19 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * Refusals that the monitor never saw, counted for its audit.
+ */
+#ifndef LISTENER_REJECTS_H
+#define LISTENER_REJECTS_H
+
+#include <stdint.h>
+
+#include "common/codes.h"
+
+struct event_base;
+
+void rejects_init(struct event_base *);
+/* One more of that code; told to the monitor at most once a second. */
+void rejects_count(enum code);
+
+#endif

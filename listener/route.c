@@ -1,0 +1,72 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * Routes.  Nothing is listed here; ops.def is the only list.  Pure.
+ */
+#include "listener/route.h"
+
+#include <string.h>
+
+/* JSON that carries content or stdin (design: http.max_request_bytes). */
+#define CONTENT_JSON_MAX (16 * 1024 * 1024)
+
+static int
+method_is(const char *method, size_t len, const char *want)
+{
+	return strlen(want) == len && memcmp(method, want, len) == 0;
+}
+
+static void
+find_rpc(const char *id, struct route *r)
+{
+	r->rpc = 1;
+	r->known = 1;
+	r->binding = B_JSON;
+	strlcpy(r->name, id, sizeof(r->name));
+	r->op = op_find(id);
+	if (r->op != OP_NONE && (ops[r->op].flags & OF_LATER))
+		r->op = OP_NONE;
+}
+
+void
+route_find(const char *method, size_t len, const char *path, struct route *r)
+{
+	const struct op_route *o;
+	size_t i;
+
+	memset(r, 0, sizeof(*r));
+	r->op = OP_NONE;
+	r->binding = B_QUERY;
+	if (strncmp(path, "/rpc/", 5) == 0 && method_is(method, len, "POST")) {
+		find_rpc(path + 5, r);
+		return;
+	}
+	for (i = 0; i < op_nroutes; i++) {
+		o = &op_routes[i];
+		if (strcmp(o->path, path) == 0 &&
+		    method_is(method, len, o->method)) {
+			r->op = o->op;
+			r->binding = (uint8_t)o->binding;
+			r->known = 1;
+			strlcpy(r->name, ops[o->op].id, sizeof(r->name));
+			return;
+		}
+	}
+}
+
+uint64_t
+route_body_max(const struct route *r, uint64_t max_json)
+{
+	const struct op *op;
+
+	if (r->op == OP_NONE)
+		return max_json;
+	op = &ops[r->op];
+	if (r->binding == B_BYTES)
+		return op->stream == S_PUT ? UINT64_MAX : max_json;
+	if ((op_param_find(op, "content") != NULL ||
+		op_param_find(op, "stdin") != NULL) &&
+	    max_json < CONTENT_JSON_MAX)
+		return CONTENT_JSON_MAX;
+	return max_json;
+}
