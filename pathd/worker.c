@@ -216,15 +216,28 @@ do_rename(struct job *j, struct rbuf *r)
 	do_mutate(j, r, dir_rename);
 }
 
+typedef void (*job_run)(struct job *, struct rbuf *);
+
 static const struct {
 	uint16_t type;
-	void (*run)(struct job *, struct rbuf *);
+	job_run run;
 } jobs[] = {
     {MP_PUT, do_put},
     {MP_LIST, do_list},
     {MP_UNLINK, do_unlink},
     {MP_RENAME, do_rename},
 };
+
+static job_run
+job_find(uint16_t type)
+{
+	size_t i;
+
+	for (i = 0; i < nitems(jobs); i++)
+		if (jobs[i].type == type)
+			return jobs[i].run;
+	_exit(1); /* main sends nothing else */
+}
 
 /* Run what main sent; what comes behind it in the same packet is for this
  * job and waits in the buffer. */
@@ -234,19 +247,14 @@ worker_run(struct job *proto, const struct imsg *m)
 	struct job j = *proto;
 	struct rbuf r;
 	const char *why;
-	size_t i;
 
 	if (msg_check(m, &why) == -1)
 		_exit(1);
 	if (m->type == MP_CANCEL || m->type == MP_PUT_END)
 		return; /* of a job that is done */
-	for (i = 0; i < nitems(jobs) && jobs[i].type != m->type; i++)
-		continue;
-	if (i == nitems(jobs))
-		_exit(1);
 	j.id = m->id;
 	rbuf_init(&r, m->payload, m->len);
-	jobs[i].run(&j, &r);
+	job_find(m->type)(&j, &r);
 	if (imsg_compose(j.im, PW_FREE, j.id, -1, NULL, 0) == -1)
 		_exit(1);
 	flush(j.im);

@@ -39,7 +39,7 @@ wait_for(struct imsgbuf *im)
 {
 	struct pollfd p = {imsg_fd(im), POLLIN, 0};
 
-	assert_int_equal(poll(&p, 1, 20000), 1);
+	assert_int_equal(poll(&p, 1, 80000), 1);
 }
 
 /* The next message that is no log line. */
@@ -540,8 +540,8 @@ workers(const struct drive *d, pid_t *first)
 		if (fgets(line, sizeof(line), f) != NULL &&
 		    (p = strrchr(line, ')')) != NULL && p[2] != 'Z' &&
 		    (pid_t)strtol(p + 4, NULL, 10) == d->pid) {
-			*first = pid;
-			n++;
+			if (n++ == 0)
+				*first = pid;
 		}
 		fclose(f);
 	}
@@ -574,6 +574,51 @@ test_killed_worker(void **state)
 	put_end(d, 0, 1);
 	assert_int_equal(put_fin(d).code, C_OK);
 	assert_string_equal(text_of(&d->t, "w/f"), "");
+}
+
+/* A worker that makes no progress is given up after a minute. */
+static void
+test_hung_worker(void **state)
+{
+	struct drive *d = driven(state);
+	pid_t pid = 0;
+	int fd;
+
+	if (getenv("ABX_SLOW") == NULL)
+		skip();
+	fd = put_begin(d, "f", 0, 10);
+	/* the first of the two has it */
+	assert_int_equal(workers(d, &pid), 2);
+	assert_int_equal(kill(pid, SIGSTOP), 0);
+	assert_int_equal(put_fin(d).code, C_FS_TIMEOUT);
+	close(fd);
+	assert_false(there(&d->t, "w/f"));
+	fd = put_begin(d, "f", 0, 10);
+	close(fd);
+	put_end(d, 0, 1);
+	assert_int_equal(put_fin(d).code, C_OK);
+}
+
+/* No worker outlives main, whatever it is doing. */
+static void
+test_killed_main(void **state)
+{
+	struct drive *d = driven(state);
+	pid_t pid = 0;
+	int fd, i;
+
+	fd = put_begin(d, "f", 0, 10);
+	assert_int_equal(workers(d, &pid), 2);
+	kill(d->pid, SIGKILL);
+	waitpid(d->pid, NULL, 0);
+	d->pid = -1;
+	for (i = 0; i < 200 && write(fd, "", 0) == 0 && write(fd, "x", 1) != -1;
+	     i++)
+		usleep(10000);
+	assert_int_equal(errno, EPIPE); /* the last reader is gone */
+	close(fd);
+	assert_false(there(&d->t, "w/f"));
+	tmp_free(&d->t);
 }
 
 /* More uploads than workers: the rest waits its turn. */
@@ -681,6 +726,8 @@ main(void)
 	    DRIVEN(test_list),
 	    DRIVEN(test_mutate),
 	    DRIVEN(test_killed_worker),
+	    DRIVEN(test_hung_worker),
+	    DRIVEN(test_killed_main),
 	    DRIVEN(test_many),
 	    DRIVEN(test_swapped),
 	    DRIVEN(test_malformed),
