@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <jansson.h>
+
 #include "common/hash.h"
 #include "common/jail.h"
 #include "common/log.h"
@@ -320,6 +322,13 @@ mon_conf(const struct proc_conf *pc, struct rbuf *r)
 	return r->err ? -1 : 0;
 }
 
+/* jansson seeds its hash tables from a file on first use. */
+static void
+mon_open(const struct proc_conf *pc)
+{
+	json_object_seed(0);
+}
+
 static void
 mon_jail(const struct proc_conf *pc, struct jail *j)
 {
@@ -355,6 +364,7 @@ main(int argc, char **argv)
 	static const struct proc_ops ops_table = {
 	    .name = "abx-monitor",
 	    .conf = mon_conf,
+	    .open = mon_open,
 	    .jail = mon_jail,
 	    .start = mon_start,
 	    .parent_msg = mon_parent_msg,
