@@ -100,6 +100,7 @@ UNIT_SRC = regress/unit/http_parse.c regress/unit/target.c \
 	regress/unit/json.c regress/unit/conf.c \
 	regress/unit/glob.c regress/unit/size.c regress/unit/shlex.c \
 	regress/unit/argv.c regress/unit/selector.c regress/unit/decide.c \
+	regress/unit/engine.c \
 	regress/unit/wire.c regress/unit/gate.c regress/unit/entry.c \
 	regress/unit/conffile.c regress/unit/confdirs.c \
 	regress/unit/explain_args.c \

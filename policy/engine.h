@@ -193,7 +193,8 @@ struct prule {
 struct stmt {
 	const struct prule *rule;
 	const char *sel; /* the selector of highest rank that matches */
-	uint64_t bits;	 /* of the rule, 0: everybody */
+	uint64_t bits;	 /* of the rule's principals */
+	int all;	 /* the rule speaks to everybody */
 	enum sel_rank rank;
 };
 struct opidx {

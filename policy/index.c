@@ -82,7 +82,8 @@ index_rule(struct opidx *x, uint16_t op, const struct prule *r)
 		return -1;
 	st->rule = r;
 	st->sel = sel;
-	st->bits = r->principals.n > 0 ? r->bits : 0;
+	st->bits = r->bits;
+	st->all = r->principals.n == 0;
 	st->rank = rank;
 	return 0;
 }
@@ -91,7 +92,7 @@ int
 stmt_matches(
     const struct stmt *st, const struct principal *who, uint64_t who_bits)
 {
-	if (st->rule->principals.n == 0)
+	if (st->all)
 		return 1;
 	return (st->bits & who_bits) != 0 &&
 	       principals_match(&st->rule->principals, st->bits, who, who_bits);

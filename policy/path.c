@@ -40,7 +40,8 @@ path_normal_into(const char *path, char out[ABX_PATH_MAX + 1])
 	if (path[0] != '/')
 		return -1;
 	for (;;) {
-		path += strspn(path, "/");
+		while (*path == '/')
+			path++;
 		len = strcspn(path, "/");
 		if (len == 0)
 			break;
@@ -67,7 +68,8 @@ path_segments(const char *path)
 	size_t n = 0, len;
 
 	for (;;) {
-		path += strspn(path, "/");
+		while (*path == '/')
+			path++;
 		len = strcspn(path, "/");
 		if (len == 0)
 			return n;

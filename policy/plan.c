@@ -396,16 +396,37 @@ cands_collect(struct planner *pl)
 {
 	const struct opidx *x = &pl->p->ops[pl->call->op];
 	struct plan_priv *priv = pl->priv;
+	struct pcand *cand;
 	size_t i;
 
-	priv->cands = calloc(x->nallow + 1, sizeof(*priv->cands));
-	if (priv->cands == NULL)
-		return -1;
-	for (i = 0; i < x->nallow; i++)
-		if (stmt_matches(&x->allow[i], pl->call->who, priv->who_bits))
-			priv->cands[priv->ncands++] = (struct pcand){
-			    .st = &x->allow[i], .cwd = {-1, C_OK}};
+	for (i = 0; i < x->nallow; i++) {
+		if (!stmt_matches(&x->allow[i], pl->call->who, priv->who_bits))
+			continue;
+		cand =
+		    grow((void **)&priv->cands, &priv->ncands, sizeof(*cand));
+		if (cand == NULL)
+			return -1;
+		cand->st = &x->allow[i];
+		cand->cwd = (struct pslot){-1, C_OK};
+	}
 	return 0;
+}
+
+/* The candidates; 1 when there are any, or health needs none. */
+static int
+mount(struct planner *pl)
+{
+	uint16_t op = pl->call->op;
+
+	if (op == OP_core_health &&
+	    !op_mounted(pl->p, op, pl->call->who, pl->priv->who_bits))
+		return 0;
+	if (op >= OP_COUNT || (ops[op].flags & OF_LATER) != 0 ||
+	    pl->p->ops[op].unmounted)
+		return 0;
+	if (cands_collect(pl) == -1)
+		return -1;
+	return pl->priv->ncands > 0 || op == OP_core_health;
 }
 
 static int
@@ -464,11 +485,11 @@ plan_steps(struct planner *pl)
 	enum code *code = &pl->plan->code, late = C_OK;
 	const char *late_param = NULL;
 
-	if (!op_mounted(pl->p, pl->call->op, pl->call->who, priv->who_bits)) {
+	priv->mounted = mount(pl);
+	if (priv->mounted <= 0) {
 		*code = C_OP_NOT_ENABLED;
-		return 0;
+		return priv->mounted;
 	}
-	priv->mounted = 1;
 	pl->op = &ops[pl->call->op];
 	if (args_take(pl, &late, &late_param) == -1)
 		return -1;
@@ -483,7 +504,7 @@ plan_steps(struct planner *pl)
 	}
 	if (*code != C_OK)
 		return 0;
-	return cands_collect(pl) == -1 ? -1 : cands_fill(pl);
+	return cands_fill(pl);
 }
 
 int
