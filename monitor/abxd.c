@@ -141,13 +141,25 @@ daemonize(void)
 static void
 cut_capabilities(void)
 {
-	capng_clear(CAPNG_SELECT_BOTH);
-	if (capng_updatev(CAPNG_ADD,
-		CAPNG_EFFECTIVE | CAPNG_PERMITTED | CAPNG_BOUNDING_SET,
-		CAP_SETUID, CAP_SETGID, CAP_SETPCAP, CAP_SYS_ADMIN, CAP_KILL,
-		CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_NET_BIND_SERVICE,
-		CAP_SYS_RESOURCE, CAP_MKNOD, -1) != 0 ||
-	    capng_apply(CAPNG_SELECT_BOTH) != 0)
+	static const unsigned keep[] = {CAP_SETUID, CAP_SETGID, CAP_SETPCAP,
+	    CAP_SYS_ADMIN, CAP_KILL, CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER,
+	    CAP_NET_BIND_SERVICE, CAP_SYS_RESOURCE, CAP_MKNOD};
+	unsigned cap;
+	size_t i;
+
+	/* from what is there: a container may hold less than all */
+	if (capng_get_caps_process() != 0)
+		fatalx("cannot read our capabilities");
+	for (cap = 0; cap <= CAP_LAST_CAP; cap++) {
+		for (i = 0; i < nitems(keep) && keep[i] != cap; i++)
+			continue;
+		if (i == nitems(keep))
+			(void)capng_update(CAPNG_DROP,
+			    CAPNG_EFFECTIVE | CAPNG_PERMITTED |
+				CAPNG_INHERITABLE | CAPNG_BOUNDING_SET,
+			    cap);
+	}
+	if (capng_apply(CAPNG_SELECT_BOTH) != 0)
 		log_warnx("cannot cut the capability bounding set");
 }
 
