@@ -12,6 +12,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -310,21 +311,45 @@ show_system(int usr)
 	}
 }
 
+/* A device: made where that is allowed (bubblewrap reads the mount table for
+ * each of its own mounts, so a short one is worth something), else bound. */
+static void
+show_device(int dev, const char *path, unsigned major, unsigned minor)
+{
+	mode_t old = umask(0);
+	int fd, rc;
+
+	rc = mknodat(
+	    dev, strrchr(path, '/') + 1, S_IFCHR | 0666, makedev(major, minor));
+	umask(old);
+	/* in a user namespace a node can be made on no file system that
+	 * would let it be opened */
+	if (rc == 0)
+		return;
+	fd = host_open(path);
+	if (bind_at(fd, path, 0, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC) == -1)
+		fatal("cannot show %s", path);
+	close(fd);
+}
+
 static void
 show_devices(void)
 {
-	static const char *const names[] = {"/dev/null", "/dev/zero",
-	    "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"};
+	static const struct {
+		const char *path;
+		unsigned major, minor;
+	} devices[] = {{"/dev/null", 1, 3}, {"/dev/zero", 1, 5},
+	    {"/dev/full", 1, 7}, {"/dev/random", 1, 8}, {"/dev/urandom", 1, 9},
+	    {"/dev/tty", 5, 0}};
 	size_t i;
 	int fd;
 
-	for (i = 0; i < nitems(names); i++) {
-		fd = host_open(names[i]);
-		if (bind_at(fd, names[i], 0,
-			MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC) == -1)
-			fatal("cannot show %s", names[i]);
-		close(fd);
-	}
+	if ((fd = place("/dev", 1)) == -1)
+		fatal("/dev");
+	for (i = 0; i < nitems(devices); i++)
+		show_device(
+		    fd, devices[i].path, devices[i].major, devices[i].minor);
+	close(fd);
 	mount_at("devpts", "/dev/pts", MS_NOSUID | MS_NOEXEC,
 	    "newinstance,ptmxmode=0666,mode=620");
 	if ((fd = place("/dev/shm", 1)) == -1 ||
@@ -399,9 +424,10 @@ seal(void)
 {
 	size_t i;
 
-	for (i = 0; i < nshown; i++) {
+	for (i = 0; i < nshown; i++)
 		if (shown[i].kind == SHOW_COVER && shown[i].isdir && exposed(i))
 			attributes(shown[i].path, 1, MOUNT_ATTR_RDONLY, 0);
+	for (i = 0; i < nshown; i++) {
 		close(shown[i].fd);
 		free(shown[i].path);
 	}
@@ -448,8 +474,8 @@ mounts_enter(const struct mounts_conf *c)
 	usr = host_open("/usr");
 	launcher = host_open(c->launcher);
 	find_shown(c);
-	if (mount("tmpfs", BASE, "tmpfs", MS_NOSUID | MS_NODEV,
-		"size=32m,mode=0755") == -1 ||
+	if (mount("tmpfs", BASE, "tmpfs", MS_NOSUID, "size=32m,mode=0755") ==
+		-1 ||
 	    (newroot = open(BASE, O_PATH | O_DIRECTORY | O_CLOEXEC)) == -1)
 		fatal("cannot mount a new root");
 	own_add(newroot);
