@@ -100,34 +100,50 @@ answer_file(struct req *r, const struct facts *f, int fd)
 	ans_clear(&a);
 }
 
+/* Why pathd could not open what the policy admits. */
+static enum code
+open_error(int err)
+{
+	switch (err) {
+	case EACCES:
+	case EPERM:
+		return C_FS_PERMISSION;
+	case EMFILE:
+	case ENFILE:
+		return C_FS_TOO_MANY_OPEN;
+	default:
+		return C_FS_IO;
+	}
+}
+
 static void
 work_download(struct req *r, int fd)
 {
 	const struct facts *f = facts_of(r, 0);
 
-	if (fd != -1 && r->plan.nitems == 1)
+	if (r->plan.nitems > 1)
+		work_reopen(r, r->dec.paths[0].item, RESOLVE_OPEN);
+	else if (fd != -1)
 		answer_file(r, f, fd);
 	else
-		work_reopen(r, r->dec.paths[0].item, RESOLVE_OPEN);
+		answer_error(r, open_error(f->err), "path", NULL, 0);
 }
 
 void
 work_reopened(struct req *r, const struct facts *f, int fd)
 {
-	size_t item = r->dec.cwd_item >= 0 ? (size_t)r->dec.cwd_item
-					   : r->dec.paths[0].item;
+	int run = r->dec.cwd_item >= 0;
+	size_t item = run ? (size_t)r->dec.cwd_item : r->dec.paths[0].item;
 	const struct facts *was = &r->facts[item];
+	const char *param = run ? "cwd" : r->dec.paths[0].param;
 
 	r->worker = PROC_PARENT;
 	if (f->status != FS_OK || f->kind != was->kind || f->dev != was->dev ||
-	    f->ino != was->ino || f->missing != 0 || fd == -1)
-		answer_error(r,
-		    f->status == FS_ERRNO && f->err == EACCES
-			? C_FS_PERMISSION
-			: C_POL_PATH_CHANGED,
-		    r->dec.cwd_item >= 0 ? "cwd" : r->dec.paths[0].param, NULL,
-		    0);
-	else if (r->dec.cwd_item >= 0)
+	    f->ino != was->ino || f->missing != 0)
+		answer_error(r, C_POL_PATH_CHANGED, param, NULL, 0);
+	else if (fd == -1)
+		answer_error(r, open_error(f->err), param, NULL, 0);
+	else if (run)
 		work_run_reopened(r, fd);
 	else
 		answer_file(r, f, fd);
