@@ -57,6 +57,7 @@ struct profile_base {
 	struct profile_link links[PROFILE_MAX_LINKS];
 	size_t nlinks;
 	uint64_t tmp_size; /* bytes of /tmp */
+	int landlock;	   /* the kernel has it */
 };
 
 /* The NUL-separated arguments for bubblewrap's --args.  Errors stick in the

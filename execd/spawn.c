@@ -68,6 +68,7 @@ spawn_init(uint64_t tmp_size, uint32_t require)
 	sigset_t all, none;
 
 	base.tmp_size = tmp_size;
+	base.landlock = jail_landlock_abi() > 0;
 	find_links();
 	shared.layers = LAYER_SECCOMP | LAYER_LANDLOCK;
 	shared.require = require;
