@@ -55,7 +55,11 @@ policy_root_add(struct policy *p, const char *path)
 		return -1;
 	r->path = strdup(path);
 	r->canon = r->path;
-	return r->path != NULL ? (long)(p->nroots - 1) : -1;
+	if (r->path == NULL) {
+		p->nroots--;
+		return -1;
+	}
+	return (long)(p->nroots - 1);
 }
 
 /* ---- command scopes ---- */

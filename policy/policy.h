@@ -181,10 +181,6 @@ int principal_has_role(const struct principal *, const char *);
 int policy_arg_int(const struct args *, const char *name, int64_t *out);
 int policy_arg_bool(const struct args *, const char *name);
 const char *policy_arg_str(const struct args *, const char *name);
-/* Nested arguments that came as an object of strings (A_MAP) as a list of
- * their own (args_clear); for A_ARGS use .sub.  0, or -1 when there are too
- * many or out of memory. */
-int policy_sub_args(const struct arg *, struct args *);
 
 /* One call to decide on.  All borrowed. */
 struct call {

@@ -226,21 +226,3 @@ schema_check(uint16_t opn, const struct args *args, const char **param)
 		*param = NULL;
 	return code;
 }
-
-int
-policy_sub_args(const struct arg *from, struct args *to)
-{
-	struct arg *a;
-	size_t i;
-
-	memset(to, 0, sizeof(*to));
-	for (i = 0; i < from->n; i++) {
-		a = args_add(to, from->list[i], A_STR);
-		if (a == NULL || arg_set_str(a, from->vals[i],
-				     strlen(from->vals[i])) == -1) {
-			args_clear(to);
-			return -1;
-		}
-	}
-	return 0;
-}

@@ -355,21 +355,42 @@ test_deny_set_too_large(void **state)
 /* ---- arguments ---- */
 
 static void
-test_sub_args(void **state)
+add_arg(struct args *args, const char *name, enum arg_type type,
+    const char *text, int64_t i)
 {
-	struct args args = {0}, sub;
-	struct arg *a = args_add(&args, "args", A_MAP);
-	int64_t v = 0;
+	struct arg *a = args_add(args, name, type);
 
 	assert_non_null(a);
-	assert_int_equal(arg_push(a, "path", "a"), 0);
-	assert_int_equal(policy_sub_args(a, &sub), 0);
-	assert_int_equal(sub.n, 1);
-	assert_string_equal(policy_arg_str(&sub, "path"), "a");
-	assert_null(policy_arg_str(&sub, "none"));
-	assert_int_equal(policy_arg_int(&sub, "path", &v), 0);
-	assert_int_equal(policy_arg_bool(&sub, "path"), 0);
-	args_clear(&sub);
+	a->i = i;
+	if (text != NULL)
+		assert_int_equal(arg_set_str(a, text, strlen(text)), 0);
+}
+
+static void
+test_typed_args(void **state)
+{
+	struct args args = {0};
+	int64_t v = 7;
+
+	add_arg(&args, "s", A_STR, "text", 0);
+	add_arg(&args, "q", A_QUERY, "12", 0);
+	add_arg(&args, "t", A_QUERY, "true", 0);
+	add_arg(&args, "i", A_INT, NULL, 5);
+	add_arg(&args, "b", A_BOOL, NULL, 1);
+	assert_string_equal(policy_arg_str(&args, "s"), "text");
+	assert_null(policy_arg_str(&args, "i"));
+	assert_null(policy_arg_str(&args, "none"));
+	assert_int_equal(policy_arg_int(&args, "s", &v), 0);
+	assert_int_equal(policy_arg_int(&args, "none", &v), 0);
+	assert_int_equal(v, 7);
+	assert_int_equal(policy_arg_int(&args, "q", &v), 1);
+	assert_int_equal(v, 12);
+	assert_int_equal(policy_arg_int(&args, "i", &v), 1);
+	assert_int_equal(v, 5);
+	assert_true(policy_arg_bool(&args, "t"));
+	assert_true(policy_arg_bool(&args, "b"));
+	assert_false(policy_arg_bool(&args, "s"));
+	assert_false(policy_arg_bool(&args, "none"));
 	args_clear(&args);
 }
 
@@ -440,7 +461,7 @@ main(void)
 	    cmocka_unit_test(test_bad_patterns),
 	    cmocka_unit_test(test_env_layer),
 	    cmocka_unit_test(test_deny_set_too_large),
-	    cmocka_unit_test(test_sub_args),
+	    cmocka_unit_test(test_typed_args),
 	    cmocka_unit_test(test_many_rules),
 	};
 
