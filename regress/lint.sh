@@ -69,32 +69,37 @@ only() {
 	done
 }
 
+exec='execl[pe]?|execv[pe]?|execvpe|fexecve|execveat|posix_spawnp?|system|popen'
 only 'sendmsg|recvmsg|sendmmsg|recvmmsg' 'common/imsg\.c' \
     'only common/imsg.c passes descriptors'
-only 'fork|vfork|_Fork|clone|execl[pe]?|execv[pe]?|execvpe|fexecve|execveat|posix_spawnp?|system|popen' \
-    'monitor/spawn\.c|monitor/abxd\.c|monitor/ctl/probe\.c|pathd/pool\.c|execd/.*' \
-    'only monitor/spawn.c and execd/ start programs (abxd.c goes into the background, pathd/pool.c forks workers, abxctl doctor probes)'
-only 'execl[pe]?|execv[pe]?|execvpe|fexecve|execveat|posix_spawnp?|system|popen' \
-    'monitor/spawn\.c|monitor/ctl/probe\.c|execd/.*' \
-    'only monitor/spawn.c and execd/ execute programs'
+only "$exec" 'monitor/spawn\.c|monitor/ctl/probe\.c|execd/.*' \
+    'only monitor/spawn.c, execd/ and abxctl doctor execute programs'
+# abxd goes into the background, pathd has workers.
+only 'fork|vfork|_Fork|clone' \
+    'monitor/(spawn|abxd|ctl/probe)\.c|pathd/pool\.c|execd/.*' \
+    'only what starts programs makes processes'
 only 'socket|bind|listen|connect' \
     'monitor/sock\.c|execd/.*' 'only the parent makes sockets'
 only 'accept|accept4' 'listener/.*' 'only the listener accepts'
-only 'open|open64|openat|openat64|fopen|fopen64|freopen|opendir|scandir|creat|mkstemp|mkostemp|dlopen' \
-    'common/(jail|proc)\.c|monitor/(abxd|boot|conffile|confset|confdirs|parent)\.c|monitor/ctl/.*|pathd/.*|execd/.*' \
-    'only pathd, start-up code and the loader open files'
-only 'strcpy|strcat|sprintf|vsprintf|gets|atoi|atol|atoll|strtok|alloca|tmpnam|mktemp' \
+files='open(64)?|openat(64)?|f?re?open(64)?|fopen(64)?|opendir|scandir|creat(64)?'
+startup='abxd|boot|conffile|confset|confdirs|parent'
+only "$files|mkstemp|mkostemp|dlopen" \
+    "common/(jail|proc)\.c|monitor/($startup)\.c|monitor/ctl/.*|pathd/.*|execd/.*" \
+    'only pathd, execd, start-up code and the loader open files'
+only 'strcpy|strcat|v?sprintf|gets|ato[il]|atoll|strtok|alloca|tmpnam|mktemp' \
     'none' 'not used in this tree'
 # Pure: no I/O, no clock, no log, no environment.
-awk '$1 ~ /^policy\// || $1 ~ /^common\/(wire|glob|size|args|payload|codes|ops|msg|frame)\.c$/ ||
-    $1 ~ /^monitor\/gate\.c$/ || $1 ~ /^listener\/(http_parse|http_reply|http_chunk|target|route)\.c$/ {
-	if ($2 ~ /^(open|openat|read|write|pread|pwrite|send|recv|time|clock_gettime|gettimeofday|getenv|secure_getenv|printf|fprintf|puts|log_.*|fatalx?|exit|_exit|abort|getrandom|arc4random.*)$/)
-		print $1, $2
-}' "$tmp/calls" | while read -r file call; do
+pure='policy/.*|common/(wire|glob|size|args|payload|codes|ops|msg|frame)\.c'
+pure="$pure|monitor/gate\.c|listener/(http_.*|target|route|body|range)\.c"
+io='open|openat|p?read|p?write|send|recv|f?printf|puts|log_.*|fatalx?|_?exit'
+world='time|clock_gettime|gettimeofday|(secure_)?getenv|getrandom|arc4random.*'
+awk -v p="^($pure)\$" -v c="^($io|$world|abort)\$" \
+    '$1 ~ p && $2 ~ c { print $1, $2 }' "$tmp/calls" |
+    while read -r file call; do
 	bad "$file: calls $call: this part is pure"
 done
 # The same by number.
-grep -rnE 'SYS_(sendm?msg|recvm?msg|execve|execveat|clone3?|fork|vfork|open|openat|socket)\b' \
+grep -rnE 'SYS_(sendm?msg|recvm?msg|execve(at)?|clone3?|v?fork|open(at)?|socket)\b' \
     common policy listener monitor pathd execd --include='*.[ch]' |
     grep -vE '^(monitor/spawn\.c|execd/)' |
     while IFS=: read -r file line _; do
