@@ -105,7 +105,9 @@ UNIT_SRC = regress/unit/http_parse.c regress/unit/target.c \
 	regress/unit/conffile.c regress/unit/confdirs.c \
 	regress/unit/explain_args.c \
 	regress/unit/walk.c regress/unit/beneath.c regress/unit/pathd_put.c \
-	regress/unit/pathd_dir.c regress/unit/pathd_proto.c
+	regress/unit/pathd_dir.c regress/unit/pathd_proto.c \
+	regress/unit/execd_keep.c regress/unit/execd_profile.c \
+	regress/unit/execd_xl.c
 
 # --- objects ---------------------------------------------------------------
 CORE_O = ${BASE_SRC:.c=.o} ${COMMON_SRC:.c=.o}

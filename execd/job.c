@@ -15,7 +15,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,6 +66,8 @@ struct job {
 	int frames_r, stdin_w; /* for the monitor, until STARTED */
 	uint64_t start_us, grace_ms, idle_ms, timeout_ms;
 	struct event phase, timeout, idle;
+	struct event init_ev; /* the launcher's end */
+	int init_gone;
 	struct xl_ready ready;
 	struct run_end end;
 	int ended; /* end.status is real */
@@ -270,8 +271,10 @@ job_free(struct job *j)
 	event_del(&j->idle);
 	chan_free(j->chan);
 	pump_free(j->pump);
-	if (j->pidfd != -1)
+	if (j->pidfd != -1) {
+		event_del(&j->init_ev);
 		close(j->pidfd);
+	}
 	if (j->err != -1)
 		close(j->err);
 	if (j->frames_r != -1)
@@ -302,7 +305,9 @@ job_fail(struct job *j, uint16_t code, int err, const char *layer)
 	complaint(j, text, sizeof(text));
 	snprintf(line, sizeof(line), "%s: %s%s%s", layer,
 	    err != 0 ? strerror(err) : "", err != 0 && *text ? ": " : "", text);
-	if (code != C_POL_EXEC_NOT_FOUND || j->probe)
+	/* a missing program or too many words are the caller's affair */
+	if (j->probe ||
+	    (code != C_POL_EXEC_NOT_FOUND && code != C_ARGS_TOO_LARGE))
 		log_warnx("run %llu: %s", (unsigned long long)j->id, line);
 	if (j->probe)
 		say_hello(0, 0, line);
@@ -349,21 +354,30 @@ job_settle(struct job *j)
 		job_free(j);
 }
 
-/* The sandbox is gone: bubblewrap was reaped and the launcher's socket is at
- * its end.  With PID 1 the kernel has ended everything in it. */
+/* Is the sandbox gone?  Bubblewrap was reaped, the launcher's socket is at its
+ * end, and so is the launcher: with PID 1 the kernel has ended all in it. */
 static void
 sandbox_gone(struct job *j)
 {
-	struct pollfd p = {j->pidfd, POLLIN, 0};
-
 	if (j->state == JOB_OVER || j->bwrap != 0 || j->chan != NULL)
 		return;
+	if (j->pidfd != -1 && !j->init_gone)
+		return; /* its processes are still dying */
 	if (j->state == JOB_START) {
 		job_fail(j, C_SBX_UNAVAILABLE, 0, "namespaces");
 		return;
 	}
-	j->empty = j->pidfd == -1 || poll(&p, 1, KILL_MS) == 1;
+	j->empty = 1;
 	job_finish(j);
+}
+
+static void
+init_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct job *j = arg;
+
+	j->init_gone = 1;
+	sandbox_gone(j);
 }
 
 /* ---- events of a job ---- */
@@ -462,8 +476,13 @@ on_hello(struct job *j, const struct imsg *m)
 	if (j->init != 0 || m->pid <= 1)
 		return -1;
 	j->init = m->pid;
-	if ((j->pidfd = pidfd_open(m->pid, 0)) == -1)
+	if ((j->pidfd = pidfd_open(m->pid, 0)) == -1) {
 		log_warn("pidfd of a launcher");
+		return 0;
+	}
+	event_assign(&j->init_ev, conf.base, j->pidfd, EV_READ, init_cb, j);
+	if (event_add(&j->init_ev, NULL) == -1)
+		fatalx("event_add");
 	return 0;
 }
 
@@ -578,10 +597,10 @@ launch_gone_cb(struct chan *c, int error, void *arg)
 	}
 	chan_free(j->chan);
 	j->chan = NULL;
-	if (j->bwrap == 0)
-		sandbox_gone(j);
-	else if (j->state > JOB_START && j->state < JOB_KILL)
-		job_enter(j, JOB_KILL); /* a clock for bubblewrap's end */
+	/* a clock for what is left of the sandbox */
+	if (j->state > JOB_START && j->state < JOB_KILL)
+		job_enter(j, JOB_KILL);
+	sandbox_gone(j);
 }
 
 static void

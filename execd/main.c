@@ -23,7 +23,7 @@
 #include "execd/mounts.h"
 #include "execd/protect.h"
 
-#define MEMFD_MAX (16U * 1024 * 1024)
+#define MEMFD_MAX ABX_BODY_MAX
 
 /* The program's part of CONF. */
 static struct {
@@ -158,27 +158,30 @@ on_bind(struct imsg *m)
 	return 0;
 }
 
-/* argv and env from the memfd in place of the payload's.  0 or -1. */
+/* The spawn, from the memfd when there is one: the payload is only a place
+ * holder then.  0 or -1. */
 static int
-big_words(int fd, struct spawn *s)
+get_spawn(const struct imsg *m, struct spawn *s)
 {
 	struct rbuf r;
 	struct stat st;
 	void *p;
-	int rc = -1;
+	int rc;
 
-	if (fstat(fd, &st) == -1 || st.st_size <= 0 ||
+	rbuf_init(&r, m->payload, m->len);
+	if (m->fd == -1) {
+		if (spawn_get(&r, s) == -1)
+			return -1;
+		return rget_end(&r);
+	}
+	if (fstat(m->fd, &st) == -1 || st.st_size <= 0 ||
 	    st.st_size > (off_t)MEMFD_MAX)
 		return -1;
-	p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, m->fd, 0);
 	if (p == MAP_FAILED)
 		return -1;
-	strlist_clear(&s->argv);
-	strlist_clear(&s->env);
 	rbuf_init(&r, p, (size_t)st.st_size);
-	if (strlist_get(&r, &s->argv, ABX_MAX_ARGV, MEMFD_MAX) == 0 &&
-	    strlist_get(&r, &s->env, ABX_MAX_ENV, MEMFD_MAX) == 0 &&
-	    s->argv.n > 0)
+	if ((rc = spawn_get(&r, s)) == 0)
 		rc = rget_end(&r);
 	munmap(p, (size_t)st.st_size);
 	return rc;
@@ -204,13 +207,10 @@ static int
 on_spawn(struct imsg *m)
 {
 	struct spawn s;
-	struct rbuf r;
 	int rc = 0;
 
-	rbuf_init(&r, m->payload, m->len);
-	if ((pending.any && pending.id != m->id) || spawn_get(&r, &s) == -1)
-		return -1;
-	if (rget_end(&r) == -1 || (m->fd != -1 && big_words(m->fd, &s) == -1))
+	memset(&s, 0, sizeof(s));
+	if ((pending.any && pending.id != m->id) || get_spawn(m, &s) == -1)
 		rc = -1;
 	else if (pending.err != 0)
 		job_refuse(m->id, pending.code, pending.err, "bind");

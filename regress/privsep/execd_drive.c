@@ -3,11 +3,12 @@
  *
  * Tests one abx-execd with real sandboxes, without the other processes.
  *
- *	execd_drive [-b build] [-u user] [-t N] [test ...]
+ *	execd_drive [-b build] [-u user] [-t N | -c script] [test ...]
  *
  * Started by root, execd runs as the user (-u); started by anybody else, in a
  * user namespace.  -t N prints the median time of N runs of true, and of a
- * bare bubblewrap, and tests nothing.
+ * bare bubblewrap, and tests nothing; -c runs one script and shows what it
+ * said.
  */
 #include "regress/privsep/execd_peer.h"
 
@@ -371,23 +372,33 @@ test_environment(void)
 	static const char *const argv[] = {"env", NULL};
 	struct run r = {0};
 	char *big;
-	const char *bigargv[] = {"sh", "-c", "echo ${#1}", "sh", NULL, NULL};
+	const char *bigargv[50] = {"sh", "-c", "echo ${#1}", "sh"};
+	int i;
 
 	r.argv = argv;
 	r.env = env;
 	r.s.max_output = 4096;
 	peer_run(&peer, &r);
 	CHECK(strcmp(r.out, "A=b c\nEMPTY=\n") == 0, "%s", r.out);
-	/* through a memfd inside */
-	if ((big = malloc(60001)) == NULL)
+	/* large words go by memfd, up to what the kernel takes */
+	if ((big = malloc(200001)) == NULL)
 		die("malloc");
-	memset(big, 'a', 60000);
-	big[60000] = '\0';
+	memset(big, 'a', 200000);
+	big[200000] = '\0';
 	bigargv[4] = big;
 	r.argv = bigargv;
 	r.env = NULL;
 	peer_run(&peer, &r);
-	CHECK(strcmp(r.out, "60000\n") == 0, "%s", r.out);
+	CHECK(r.failed && r.fail.code == C_ARGS_TOO_LARGE, "code %u",
+	    r.fail.code);
+	big[120000] = '\0';
+	peer_run(&peer, &r);
+	CHECK(strcmp(r.out, "120000\n") == 0, "%s", r.out);
+	for (i = 4; i < 44; i++)
+		bigargv[i] = big;
+	peer_run(&peer, &r);
+	CHECK(r.failed && r.fail.code == C_ARGS_TOO_LARGE, "code %u",
+	    r.fail.code);
 	free(big);
 	run_clear(&r);
 }
@@ -1028,16 +1039,20 @@ int
 main(int argc, char **argv)
 {
 	static const char *protect[2];
-	const char *user = "nobody";
+	const char *user = "nobody", *script = NULL;
+	struct run *r;
 	struct passwd *pw;
 	int ch, n = 0;
 	size_t i;
 
 	conf.build = "build";
-	while ((ch = getopt(argc, argv, "b:t:u:")) != -1)
+	while ((ch = getopt(argc, argv, "b:c:t:u:")) != -1)
 		switch (ch) {
 		case 'b':
 			conf.build = optarg;
+			break;
+		case 'c':
+			script = optarg;
 			break;
 		case 't':
 			n = atoi(optarg);
@@ -1072,7 +1087,13 @@ main(int argc, char **argv)
 	    peer.hello.layers, peer.hello.landlock_abi, peer.hello.text);
 	if (n > 0)
 		timing(n);
-	for (i = 0; n == 0 && i < nitems(tests); i++)
+	if (script != NULL) {
+		test_name = "script";
+		r = sh(script);
+		printf("%s%sstatus %x flags %x %llu us\n", r->out, r->err,
+		    r->end.status, r->end.flags, (unsigned long long)r->end.us);
+	}
+	for (i = 0; n == 0 && script == NULL && i < nitems(tests); i++)
 		if (wanted(tests[i].name, argc - optind, argv + optind)) {
 			test_name = tests[i].name;
 			tests[i].run();

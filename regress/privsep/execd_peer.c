@@ -5,6 +5,7 @@
  */
 #include "regress/privsep/execd_peer.h"
 
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -22,6 +23,8 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#include <linux/capability.h>
 
 #include "common/frame.h"
 #include "common/log.h"
@@ -81,10 +84,9 @@ user_namespace(uid_t uid, gid_t gid)
 	put_file("/proc/self/uid_map", line);
 	snprintf(line, sizeof(line), "%u %u 1\n", gid, gid);
 	put_file("/proc/self/gid_map", line);
-	if (syscall(SYS_capget, &head, d) == -1)
-		die("capget");
-	d[2] = d[1]; /* inheritable = permitted */
-	d[5] = d[4];
+	/* effective, permitted, inheritable: only what execd needs */
+	memset(d, 0, sizeof(d));
+	d[0] = d[1] = d[2] = 1U << CAP_SETPCAP | 1U << CAP_SYS_ADMIN;
 	if (syscall(SYS_capset, &head, d) == -1)
 		die("capset");
 	for (i = 0; i < 64; i++)
@@ -304,6 +306,18 @@ put_bind(struct peer *p, const struct run *r)
 	spawn_bind_clear(&sb);
 }
 
+static int
+sealed(const struct wbuf *w)
+{
+	int fd = memfd_create("spawn", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd == -1 || write(fd, w->p, w->len) != (ssize_t)w->len ||
+	    fcntl(fd, F_ADD_SEALS,
+		F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) == -1)
+		die("memfd");
+	return fd;
+}
+
 static void
 put_spawn(struct peer *p, struct run *r)
 {
@@ -311,6 +325,7 @@ put_spawn(struct peer *p, struct run *r)
 	char prog[4096], real[4096];
 	struct spawn s = r->s;
 	struct wbuf w;
+	int fd = -1;
 
 	memset(&s.progs, 0, sizeof(s.progs));
 	memset(&s.argv, 0, sizeof(s.argv));
@@ -327,10 +342,15 @@ put_spawn(struct peer *p, struct run *r)
 	s.cwd = strdup(r->dir == NULL ? "/" : r->inner ? r->inner : real);
 	if (r->input != NULL)
 		s.flags |= SPAWN_STDIN;
-	wbuf_init(&w, 90 * 1024);
+	wbuf_init(&w, 16 * 1024 * 1024);
 	spawn_put(&w, &s);
-	send_buf(p->mon, ME_SPAWN, r->id, -1, &w);
 	spawn_clear(&s);
+	if (w.len > 16 * 1024) {
+		fd = sealed(&w);
+		wbuf_reset(&w);
+		wput_raw(&w, (const uint8_t[16]){0}, 16);
+	}
+	send_buf(p->mon, ME_SPAWN, r->id, fd, &w);
 }
 
 static void
