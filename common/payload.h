@@ -380,6 +380,11 @@ struct boot {
 	uint8_t exec_used;	/* some rule can run a command */
 	uint64_t shutdown_grace_ms;
 	uint32_t restart_limit;
+	uint8_t reload; /* SIGHUP and abxctl reload are allowed */
+	char *control_path, *control_group; /* "" for none */
+	/* what a later load may know of the environment at start:
+	 * "E:NAME=VALUE", and "D:NAME=hex" for the digest of a secret */
+	struct strlist start_env;
 	char revision[65];
 };
 void boot_clear(struct boot *);

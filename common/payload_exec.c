@@ -232,6 +232,9 @@ boot_clear(struct boot *b)
 	free(b->listen);
 	free(b->state_dir);
 	free(b->workspace_root);
+	free(b->control_path);
+	free(b->control_group);
+	strlist_clear(&b->start_env);
 	strlist_clear(&b->audit);
 	strlist_clear(&b->protect);
 	paths_clear(b->roots, b->nroots);
@@ -295,6 +298,10 @@ boot_put(struct wbuf *w, const struct boot *b)
 	wput_u8(w, b->exec_used);
 	wput_u64(w, b->shutdown_grace_ms);
 	wput_u32(w, b->restart_limit);
+	wput_u8(w, b->reload);
+	wput_str(w, b->control_path);
+	wput_str(w, b->control_group);
+	strlist_put(w, &b->start_env);
 	wput_str(w, b->revision);
 }
 
@@ -343,6 +350,10 @@ boot_get(struct rbuf *r, struct boot *b)
 	b->exec_used = (uint8_t)rget_bool(r);
 	b->shutdown_grace_ms = rget_u64(r);
 	b->restart_limit = rget_u32(r);
+	b->reload = (uint8_t)rget_bool(r);
+	b->control_path = rget_str(r, 107);
+	b->control_group = rget_str(r, 64);
+	strlist_get(r, &b->start_env, ABX_MAX_ENV, 64 * 1024);
 	rget_strto(r, b->revision, sizeof(b->revision));
 	GET_END(r, b, boot_clear);
 }
