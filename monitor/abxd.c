@@ -179,10 +179,12 @@ int
 main(int argc, char **argv)
 {
 	static struct parent p;
+	static struct load first;
 	struct rlimit core = {0, 0};
 
 	log_init("abxd", 0);
-	p.policy = -1;
+	p.policy = p.control = -1;
+	p.control_gid = (gid_t)-1;
 	p.daemon_pipe = -1;
 	parse(&p.opt, argc, argv);
 	p.root = geteuid() == 0;
@@ -193,17 +195,21 @@ main(int argc, char **argv)
 		fatal("RLIMIT_CORE");
 	raise_nofile();
 	sock_environ();
-	if (boot_load(&p) == -1)
+	first.policy = -1;
+	if (boot_load(&p, &first, NULL) == -1)
 		return 2;
 	if (p.opt.check_only)
 		return 0;
+	p.boot = first.boot;
+	p.policy = first.policy;
 	if (clearenv() != 0)
 		fatalx("cannot clear the environment");
 	if (!p.opt.foreground)
 		p.daemon_pipe = daemonize();
 	if (p.root)
 		cut_capabilities();
-	if (boot_prepare(&p) == -1 || sock_open(&p) == -1)
+	if (boot_prepare(&p) == -1 || sock_open(&p) == -1 ||
+	    sock_control(&p) == -1)
 		return 1;
 	if (!p.opt.foreground) {
 		openlog("abxd", LOG_PID, LOG_DAEMON);

@@ -60,12 +60,12 @@ ask_decode(struct req *r, struct imsg *m)
 int
 answer_ask(struct req *none, struct imsg *m)
 {
-	struct peer *p = &mon.peers[PROC_LISTENER];
+	struct peer *p = mon.listener;
 	struct req *r;
 	enum code c;
 
 	if (m->id <= p->last_id ||
-	    req_count() >= (size_t)mon.conf->max_connections + 64)
+	    req_count() >= (size_t)mon.cur->conf->max_connections + 64)
 		return -1;
 	p->last_id = m->id;
 	if ((r = req_new(m->id)) == NULL)
@@ -93,7 +93,7 @@ answer_send(struct req *r, struct ans *a, int fd)
 	req_enter(r, a->kind == ANS_PUT ? RS_BODY : RS_ANSWERED);
 	wbuf_init(&w, IMSG_MAX_PAYLOAD);
 	ans_put(&w, a);
-	if (mon_send(PROC_LISTENER, LM_ANS, r->lid, fd, &w) == -1)
+	if (listener_send(LM_ANS, r->lid, fd, &w) == -1)
 		log_warnx("cannot answer a request");
 	wbuf_free(&w);
 }
@@ -139,7 +139,7 @@ admin_details(const struct req *r, const char *param, const char *reason)
 	}
 	json_raw_put(&w, sep);
 	json_raw_put(&w, "\"rule\":");
-	reason = policy_rule_origin(mon.policy, (size_t)r->dec.rule);
+	reason = policy_rule_origin(r->snap->policy, (size_t)r->dec.rule);
 	json_str_put(&w, reason, strlen(reason));
 	wput_raw(&w, "}", 2); /* with the NUL */
 	if (!w.err) {
@@ -195,7 +195,7 @@ answer_put_end(struct req *r, struct imsg *m)
 	wbuf_init(&w, 16);
 	wput_raw(&w, m->payload, m->len);
 	req_enter(r, RS_COMMIT);
-	if (mon_send(PROC_PATHD, MP_PUT_END, r->rid, -1, &w) == -1)
+	if (peer_send(r->peer, MP_PUT_END, r->rid, -1, &w) == -1)
 		log_warnx("cannot pass the end of an upload on");
 	wbuf_free(&w);
 	return 0;
@@ -204,12 +204,12 @@ answer_put_end(struct req *r, struct imsg *m)
 int
 answer_cancel(struct req *r, struct imsg *m)
 {
-	if (r->worker == PROC_PATHD) {
-		(void)mon_send(PROC_PATHD, MP_CANCEL, r->rid, -1, NULL);
+	if (req_owed_by(r, PROC_PATHD)) {
+		(void)peer_send(r->peer, MP_CANCEL, r->rid, -1, NULL);
 		req_remember_cancelled(r->rid);
-		r->worker = PROC_PARENT;
-	} else if (r->worker == PROC_EXECD)
-		(void)mon_send(PROC_EXECD, ME_CANCEL, r->rid, -1, NULL);
+		req_owed(r, NULL);
+	} else if (req_owed_by(r, PROC_EXECD))
+		(void)peer_send(r->peer, ME_CANCEL, r->rid, -1, NULL);
 	req_enter(r, RS_CANCELLED);
 	return 0;
 }
@@ -238,10 +238,10 @@ answer_fin(struct req *r, struct imsg *m)
 	if (fin_get(&b, &r->fin) == -1 || rget_end(&b) == -1)
 		return -1;
 	r->fin_seen = 1;
-	if (r->worker == PROC_EXECD) {
+	if (req_owed_by(r, PROC_EXECD)) {
 		/* nobody reads a captured run any more */
 		if (r->state == RS_ANSWERED && r->fin.outcome != FIN_OK)
-			(void)mon_send(PROC_EXECD, ME_CANCEL, r->rid, -1, NULL);
+			(void)peer_send(r->peer, ME_CANCEL, r->rid, -1, NULL);
 		req_enter(r, RS_ENDING);
 		return 0;
 	}

@@ -222,7 +222,7 @@ audit_request(const struct req *r, const char *outcome)
 	put_str("code", codes[r->code].code);
 	if (r->decided && r->dec.rule >= 0)
 		put_str("rule",
-		    policy_rule_origin(mon.policy, (size_t)r->dec.rule));
+		    policy_rule_origin(r->snap->policy, (size_t)r->dec.rule));
 	put_uint("status", r->status);
 	put_uint("duration_ms",
 	    (r->fin_seen && r->fin.us != 0 ? r->fin.us
@@ -269,4 +269,30 @@ audit_rejects(enum code c, uint32_t count)
 		}
 		line_end();
 	}
+}
+
+void
+audit_reload(const char *old, const char *new, const char *why)
+{
+	char id[ABX_REQID_LEN + 1];
+
+	if (nsinks == 0)
+		return;
+	request_id(id);
+	line_begin();
+	put_str("request_id", id);
+	json_raw_put(&line,
+	    ",\"op\":\"core.reload\",\"principal\":\"operator\","
+	    "\"roles\":[]");
+	put_bool("allowed", new != NULL);
+	put_str("code", new != NULL ? "ok" : "config.refused");
+	put_uint("status", new != NULL ? 200 : 409);
+	put_uint("duration_ms", 0);
+	put_bool("ok", new != NULL);
+	put_str("old_revision", old);
+	if (new != NULL)
+		put_str("new_revision", new);
+	if (why != NULL)
+		put_str("reason", why);
+	line_end();
 }

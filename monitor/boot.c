@@ -21,7 +21,7 @@
 #include "monitor/parent.h"
 
 static int
-loader_msg(struct parent *p, struct imsg *m)
+loader_msg(struct load *l, struct imsg *m)
 {
 	struct rbuf r;
 	const uint8_t *text;
@@ -40,14 +40,17 @@ loader_msg(struct parent *p, struct imsg *m)
 		if ((text = rget_raw(&r, n)) == NULL)
 			return -1;
 		fprintf(stderr, "%.*s\n", (int)n, (const char *)text);
+		if (l->text[0] == '\0')
+			snprintf(l->text, sizeof(l->text), "%.*s", (int)n,
+			    (const char *)text);
 		return 0;
 	case PC_BOOT:
-		boot_clear(&p->boot);
-		return boot_get(&r, &p->boot) == -1 ? -1 : rget_end(&r);
+		boot_clear(&l->boot);
+		return boot_get(&r, &l->boot) == -1 ? -1 : rget_end(&r);
 	case PC_POLICY:
-		if (p->policy != -1)
+		if (l->policy != -1)
 			return -1;
-		p->policy = m->fd;
+		l->policy = m->fd;
 		m->fd = -1;
 		return 0;
 	default:
@@ -57,7 +60,7 @@ loader_msg(struct parent *p, struct imsg *m)
 
 /* Read what the loader says until it closes.  0 or -1. */
 static int
-loader_read(struct parent *p, int fd)
+loader_read(struct load *l, int fd)
 {
 	struct imsgbuf *b = imsg_new(fd);
 	struct imsg m;
@@ -70,7 +73,7 @@ loader_read(struct parent *p, int fd)
 	while (rc == 0 && (n = imsg_read(b)) == 1)
 		while (imsg_get(b, &m)) {
 			if (rc == 0)
-				rc = loader_msg(p, &m);
+				rc = loader_msg(l, &m);
 			if (m.fd != -1)
 				close(m.fd);
 		}
@@ -79,7 +82,7 @@ loader_read(struct parent *p, int fd)
 }
 
 int
-boot_load(struct parent *p)
+boot_load(struct parent *p, struct load *l, char *const *envp)
 {
 	const char *argv[16];
 	size_t n = 0;
@@ -88,6 +91,8 @@ boot_load(struct parent *p)
 
 	argv[n++] = "abx-monitor";
 	argv[n++] = "-L";
+	if (envp != NULL)
+		argv[n++] = "-D";
 	if (p->opt.file != NULL) {
 		argv[n++] = "-f";
 		argv[n++] = p->opt.file;
@@ -109,25 +114,28 @@ boot_load(struct parent *p)
 		log_warn("socketpair");
 		return -1;
 	}
-	pid = spawn_child(
-	    p, PROC_LOADER, sv[1], (char *const *)(uintptr_t)argv, environ);
+	pid = spawn_child(p, PROC_LOADER, sv[1], (char *const *)(uintptr_t)argv,
+	    envp == NULL ? environ : envp);
 	close(sv[1]);
 	if (pid == -1) {
 		log_warn("cannot start the loader");
 		close(sv[0]);
 		return -1;
 	}
-	rc = loader_read(p, sv[0]);
+	rc = loader_read(l, sv[0]);
 	if (waitpid(pid, &status, 0) != pid)
 		status = -1;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
 		log_warnx("cannot execute %s/abx-monitor", p->libdir);
 	else if (status != 0 && !WIFEXITED(status))
 		log_warnx("the loader died");
-	if (rc == 0 && status == 0 && p->policy != -1 &&
-	    p->boot.revision[0] != '\0')
+	if (rc == 0 && status == 0 && l->policy != -1 &&
+	    l->boot.revision[0] != '\0')
 		return 0;
-	log_warnx("the configuration cannot be started");
+	if (l->text[0] == '\0')
+		strlcpy(l->text, "the loader failed", sizeof(l->text));
+	if (envp == NULL)
+		log_warnx("the configuration cannot be started");
 	return -1;
 }
 

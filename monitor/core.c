@@ -93,7 +93,7 @@ limits_json(const struct req *r, uint16_t op)
 	json_t *o = json_object();
 	struct op_limits l;
 
-	if (policy_op_limits(mon.policy, op, &r->who, &l) == -1)
+	if (policy_op_limits(r->snap->policy, op, &r->who, &l) == -1)
 		return o;
 	if ((ops[op].limits & L_BYTES) != 0)
 		set_limit(o, "max_bytes", l.max_bytes);
@@ -136,7 +136,7 @@ core_capabilities(struct req *r)
 	for (i = 0; i < r->who.nroles; i++)
 		json_array_append_new(roles, json_string(r->who.roles[i]));
 	for (op = 0; op < OP_COUNT; op++)
-		if (policy_mounted(mon.policy, op, &r->who))
+		if (policy_mounted(r->snap->policy, op, &r->who))
 			json_array_append_new(
 			    list, json_pack("{s:s, s:o, s:o, s:o, s:o}", "id",
 				      ops[op].id, "effects",
@@ -146,7 +146,7 @@ core_capabilities(struct req *r)
 				      bindings_json(op)));
 	answer_json(r, 200,
 	    dump(json_pack("{s:s, s:s, s:{s:s, s:o}, s:o}", "version",
-		ABX_VERSION, "revision", mon.revision, "principal", "id",
+		ABX_VERSION, "revision", r->snap->revision, "principal", "id",
 		r->who.id, "roles", roles, "ops", list)));
 }
 
@@ -215,6 +215,6 @@ core_check_answer(struct req *r)
 	    principal_has_role(&r->who, "admin"))
 		json_object_set_new(o, "rule",
 		    json_string(
-			policy_rule_origin(mon.policy, (size_t)d->rule)));
+			policy_rule_origin(r->snap->policy, (size_t)d->rule)));
 	answer_json(r, 200, dump(o));
 }

@@ -17,14 +17,31 @@
 
 struct event_base;
 
-/* A sibling process as the monitor sees it. */
+/* A sibling process as the monitor sees it.  Snapshots and requests hold
+ * references; a lost one stays until nobody does. */
 struct peer {
+	struct peer *next;
 	enum proc_kind kind;
-	struct chan *chan; /* NULL: not there */
+	struct chan *chan; /* NULL: lost */
 	uint32_t generation;
+	uint32_t epoch; /* the configuration it was started for */
+	unsigned refs;
 	int ready;  /* pathd: ROOTS_OK; execd: HELLO; listener: CONF sent */
 	int broken; /* it broke the protocol and is about to be killed */
+	uint32_t layers;  /* execd: of its sandboxes, from HELLO */
 	uint64_t last_id; /* listener: greatest request number seen */
+};
+
+/* One whole configuration: requests finish on the one they began with. */
+struct snap {
+	unsigned refs;
+	uint32_t epoch;
+	struct conf *conf;
+	struct policy *policy;
+	char revision[65];
+	/* the workers that serve it, and the epoch that those were made for */
+	struct peer *pathd, *execd; /* NULL: not there now */
+	uint32_t pathd_epoch, execd_epoch;
 };
 
 /* One live request, from ASK to FIN (and END of a run). */
@@ -33,6 +50,7 @@ struct req {
 	uint64_t lid;		   /* the listener's number */
 	uint64_t rid;		   /* ours, towards pathd and execd */
 	enum gate_state state;	   /* written only in req_enter */
+	struct snap *snap;	   /* a reference */
 	struct ask ask;
 	uint64_t start_us;
 	/* who */
@@ -48,7 +66,7 @@ struct req {
 	struct decision dec;
 	int decided;
 	int dirfd;		 /* cwd of a run, -1 */
-	enum proc_kind worker;	 /* who owes an answer, PROC_PARENT: nobody */
+	struct peer *peer;	 /* who owes an answer (a reference), or NULL */
 	int frame_fd;		 /* ME_RUN before the answer can go, -1 */
 	int stdin_fd;		 /* ME_IN, -1 */
 	int early_fin;		 /* PUT_FIN went out before PUT_END came */
@@ -64,15 +82,16 @@ struct req {
 
 struct mon {
 	struct event_base *base;
-	struct conf *conf;
-	struct policy *policy;
-	char revision[65];
-	uint8_t hmac_key[32]; /* of the listener's pre-check, this start */
-	uint8_t argv_key[32]; /* of argv_hash in the audit, this start */
-	struct peer peers[PROC_COUNT];
-	uint32_t layers; /* of the sandbox, from HELLO */
-	int announced;	 /* the parent was told that we are ready */
-	int exec_used;
+	struct snap *cur;      /* what new requests begin with */
+	struct snap *next;     /* being loaded, or NULL */
+	struct peer *listener; /* NULL: not there */
+	uint8_t hmac_key[32];  /* of the listener's pre-check, this start */
+	uint8_t argv_key[32];  /* of argv_hash in the audit, this start */
+	int announced;	       /* the parent was told that we are ready */
+	int panic;	       /* no command may start */
+	uint64_t start_us;
+	uid_t starter;	   /* who started the service */
+	gid_t control_gid; /* whose members may use abxctl, -1: nobody's */
 	struct strlist protect, sinks;
 };
 extern struct mon mon;
@@ -80,19 +99,40 @@ extern struct mon mon;
 /* main.c */
 /* Declare a peer broken: log, tell the parent to kill it. */
 void mon_broken(struct peer *, const char *what);
-/* Send on a peer's channel; fd is taken.  0, or -1 when it is not there or
- * the message could not be queued. */
-int mon_send(
-    enum proc_kind, uint16_t type, uint64_t id, int fd, const struct wbuf *);
-/* Tell the parent once that roots and sandbox are there. */
-void mon_maybe_ready(void);
+/* A message to the parent that consists of a kind and a generation. */
+void mon_tell_child(uint16_t type, const struct peer *);
 
-/* peers.c: messages that belong to no request, and the loss of a peer. */
+/* snap.c */
+/* Read and compile a sealed policy: 0 and mon.next (at start mon.cur) is set,
+ * or -1 with *why, a constant.  need: bits of enum snap_need. */
+enum snap_need { NEED_PATHD = 1, NEED_EXECD = 2 };
+int snap_load(int fd, uint32_t epoch, unsigned need, const char **why);
+struct snap *snap_ref(struct snap *);
+void snap_unref(struct snap *);
+/* A worker for that epoch came up. */
+void snap_connect(struct peer *);
+/* A worker answered: announce the start, or go over to the next snapshot. */
+void snap_worker_ready(void);
+/* The next snapshot cannot be used: tell why and keep the present one. */
+void snap_fail(const char *why);
+/* Send the listener its part of the present configuration. */
+void snap_configure_listener(void);
+
+/* peers.c: the list of siblings, messages that belong to no request, and the
+ * loss of a sibling. */
 int peer_roots_ok(struct peer *, const struct imsg *);
 int peer_hello(struct peer *, const struct imsg *);
 int peer_rejects(struct peer *, const struct imsg *);
-void peer_up(struct peer *, int sock, uint32_t generation);
+struct peer *peer_new(enum proc_kind, uint32_t generation, uint32_t epoch);
+struct peer *peer_find(enum proc_kind, uint32_t generation);
+struct peer *peer_ref(struct peer *);
+void peer_unref(struct peer *);
 void peer_gone(struct peer *);
+/* Send; fd is taken.  0, or -1 when it is not there or the message could not
+ * be queued.  NULL is a peer that is not there. */
+int peer_send(
+    struct peer *, uint16_t type, uint64_t id, int fd, const struct wbuf *);
+int listener_send(uint16_t type, uint64_t id, int fd, const struct wbuf *);
 
 /* req.c */
 /* A new request of the listener, or NULL out of memory. */
@@ -106,6 +146,9 @@ void req_enter(struct req *, enum gate_state);
 void req_finish(struct req *, const char *outcome);
 /* Forget the listener's number: that listener is gone. */
 void req_orphan(struct req *);
+/* Who owes an answer from now on; NULL: nobody. */
+void req_owed(struct req *, struct peer *);
+int req_owed_by(const struct req *, enum proc_kind);
 /* Call f for every live request; f may finish the one it is given. */
 void req_each(void (*f)(struct req *, void *), void *);
 /* 1 once for an id whose request was withdrawn while a worker still owed an
@@ -160,12 +203,20 @@ struct limit_slot;
 enum code limit_take(struct req *, uint32_t *retry);
 void limit_release(struct limit_slot *);
 
+/* control.c: abxctl's socket. */
+/* Take the listening control socket. */
+void control_init(int fd);
+/* A reload ended: answer those who wait for it. */
+void control_reloaded(int ok, const char *text);
+
 /* audit.c */
 void audit_init(size_t nsinks);
 /* Take a descriptor for sink i; the one before is closed. */
 void audit_set(size_t i, int fd);
 void audit_request(const struct req *, const char *outcome);
 void audit_rejects(enum code, uint32_t count);
+/* One core.reload record; new is NULL and why says it when it failed. */
+void audit_reload(const char *old, const char *new, const char *why);
 /* Records that could not be written so far. */
 uint64_t audit_lost(void);
 

@@ -33,30 +33,53 @@ struct ids {
 	gid_t gid;
 };
 
-/* One child and its restarts. */
+/* One child. */
 struct child {
+	struct child *next; /* in the list of those that drain */
 	enum proc_kind kind;
 	pid_t pid;	   /* -1: not running */
 	struct chan *chan; /* fd 3 of the child, NULL when not running */
 	uint32_t generation;
-	int ready;	     /* READY came, START was sent */
-	uint64_t starts[32]; /* times of the last restarts, microseconds */
-	size_t nstarts;
-	struct event *timer; /* pending restart */
+	uint32_t epoch; /* the configuration it was started for */
+	int ready;	/* READY came */
+};
+
+/* The restarts of one kind of child. */
+struct restarts {
+	uint64_t at[32]; /* times of the last ones, microseconds */
+	size_t n;
+	struct event *timer; /* pending restart, or NULL */
+};
+
+/* What one run of the loader brought. */
+struct load {
+	struct boot boot;
+	int policy;	 /* sealed memfd, -1: none or handed on */
+	char text[4096]; /* first findings, for abxctl */
 };
 
 struct parent {
 	struct options opt;
-	int root;     /* started as root */
-	char *libdir; /* directory of the sibling programs */
-	struct boot boot;
-	int policy; /* sealed memfd for the monitor, -1 once handed on */
+	int root;	  /* started as root */
+	char *libdir;	  /* directory of the sibling programs */
+	struct boot boot; /* the configuration in force */
+	int policy;	  /* sealed memfd for the monitor, -1 once handed on */
+	uint32_t epoch;	  /* of the configuration in force */
 	struct ids ids[PROC_COUNT];
 	int *socks; /* listening sockets */
 	size_t nsocks;
-	int *audit; /* descriptors of the sinks, -1 once handed on */
+	int control;	   /* listening control socket, -1: none or handed on */
+	gid_t control_gid; /* whose members it admits, -1: nobody's */
+	int *audit;	   /* descriptors of the sinks, -1 once handed on */
 	struct event_base *base;
-	struct child kids[PROC_COUNT];
+	struct child *kids[PROC_COUNT]; /* NULL: not running */
+	struct child *drain; /* serve only requests of an old policy */
+	uint32_t generations[PROC_COUNT];
+	struct restarts restarts[PROC_COUNT];
+	/* a reload under way: its configuration and its own workers */
+	struct load *next;
+	uint32_t next_epoch;
+	struct child *next_kids[PROC_COUNT];
 	int stopping;	 /* 0, or the stage of shutdown */
 	int workers_up;	 /* the monitor has its roots and its sandbox */
 	int announced;	 /* ready was said */
@@ -64,16 +87,31 @@ struct parent {
 	int daemon_pipe; /* tells the starter how it went, -1: none */
 };
 
-/* boot.c: run the loader once.  0, or -1 when the configuration may not be
- * started (findings were written to stderr). */
-int boot_load(struct parent *);
+/* boot.c: run the loader once, with this environment (NULL: our own, else a
+ * reload).  0, or -1 when the configuration may not be started (findings were
+ * written to stderr, the first also to text). */
+int boot_load(struct parent *, struct load *, char *const *envp);
 /* Look users up, make directories, open audit sinks.  0 or -1 (logged). */
 int boot_prepare(struct parent *);
 /* A new descriptor of audit sink i, or -1 with errno. */
 int boot_open_audit(const struct parent *, size_t i);
 
+/* reload.c: read the configuration again.  What comes of it goes to the
+ * monitor, the log and whoever asked. */
+void reload_begin(struct parent *);
+/* The monitor went over to the next policy, or could not. */
+void reload_done(struct parent *, uint32_t epoch, int ok);
+/* A worker that was started for the next policy died. */
+void reload_child_died(struct parent *, enum proc_kind);
+/* The monitor does not need that child any more. */
+void reload_drained(struct parent *, enum proc_kind, uint32_t generation);
+
 /* sock.c: take (LISTEN_FDS) or bind every listening socket.  0 or -1. */
 int sock_open(struct parent *);
+/* Bind the control socket into p->control, when there is a path.  0 or -1. */
+int sock_control(struct parent *);
+/* Remove its name when the service ends. */
+void sock_close_control(const struct parent *);
 /* Tell the service manager (sd_notify(3)), when there is one. */
 void sock_notify(const char *text);
 /* Read NOTIFY_SOCKET and LISTEN_FDS; before the environment is cleared. */
@@ -85,6 +123,22 @@ void sock_names(const struct parent *, char *out, size_t size);
  * fd as its descriptor 3; argv and envp as for execve.  The pid, or -1. */
 pid_t spawn_child(const struct parent *, enum proc_kind, int fd,
     char *const argv[], char *const envp[]);
+
+/* child.c: start a child of a kind for a configuration; fatal when it cannot
+ * be started.  The child is the caller's to keep. */
+struct child *child_start(
+    struct parent *, enum proc_kind, const struct boot *, uint32_t epoch);
+/* Connect a ready child and the monitor with a fresh pair of sockets. */
+void child_connect(struct parent *, struct child *);
+/* Ask it to end; one that cannot be asked is killed.  NULL is fine. */
+void child_shut(struct child *);
+void child_free(struct child *);
+/* Send a kind and a generation (and an epoch when it is not 0). */
+void child_send(struct child *, uint16_t type, int fd, uint8_t kind,
+    uint32_t generation, uint32_t epoch);
+void child_send_audit(struct parent *, size_t i, int fd);
+/* A message of a child arrived; its READY was seen (parent.c). */
+int parent_says(struct child *, struct imsg *);
 
 /* parent.c: start everything and run the loop; the exit status. */
 int parent_run(struct parent *);

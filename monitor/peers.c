@@ -5,20 +5,104 @@
  * requests when a sibling is lost.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/log.h"
 #include "common/proc.h"
 #include "monitor/mon.h"
 
+static struct peer *all;
+
+struct peer *
+peer_ref(struct peer *p)
+{
+	p->refs++;
+	return p;
+}
+
+void
+peer_unref(struct peer *p)
+{
+	struct peer **q;
+
+	if (--p->refs > 0)
+		return;
+	for (q = &all; *q != p; q = &(*q)->next)
+		continue;
+	*q = p->next;
+	chan_free(p->chan);
+	free(p);
+}
+
+struct peer *
+peer_new(enum proc_kind kind, uint32_t generation, uint32_t epoch)
+{
+	struct peer *p;
+
+	if ((p = calloc(1, sizeof(*p))) == NULL)
+		fatal("peer");
+	p->kind = kind;
+	p->generation = generation;
+	p->epoch = epoch;
+	p->refs = 1; /* held while its channel lives */
+	p->next = all;
+	all = p;
+	return p;
+}
+
+struct peer *
+peer_find(enum proc_kind kind, uint32_t generation)
+{
+	struct peer *p;
+
+	for (p = all; p != NULL; p = p->next)
+		if (p->kind == kind && p->generation == generation &&
+		    p->chan != NULL)
+			return p;
+	return NULL;
+}
+
+int
+peer_send(
+    struct peer *p, uint16_t type, uint64_t id, int fd, const struct wbuf *w)
+{
+	if (p == NULL || p->chan == NULL || (w != NULL && w->err)) {
+		if (fd != -1)
+			close(fd);
+		return -1;
+	}
+	return chan_send(p->chan, type, id, fd, w == NULL ? NULL : w->p,
+	    w == NULL ? 0 : w->len);
+}
+
+int
+listener_send(uint16_t type, uint64_t id, int fd, const struct wbuf *w)
+{
+	return peer_send(mon.listener, type, id, fd, w);
+}
+
+/* ---- messages that belong to no request ---- */
+
+/* The snapshot whose roots this pathd holds: the one that waits for it. */
+static struct snap *
+snap_of(const struct peer *p)
+{
+	if (mon.next != NULL && mon.next->pathd == p &&
+	    mon.next->pathd_epoch == mon.next->epoch)
+		return mon.next;
+	return mon.cur != NULL && mon.cur->pathd == p ? mon.cur : NULL;
+}
+
 static int
-root_ok(const struct root_ok *o)
+root_ok(struct snap *s, const struct root_ok *o)
 {
 	struct policy_root pr;
 
-	if (o->id >= policy_nroots(mon.policy))
+	if (o->id >= policy_nroots(s->policy))
 		return -1;
-	policy_root(mon.policy, o->id, &pr);
+	policy_root(s->policy, o->id, &pr);
 	if (o->err != 0) {
 		log_warnx("config.root_invalid: root %s cannot be opened by "
 			  "the run user: %s",
@@ -27,14 +111,15 @@ root_ok(const struct root_ok *o)
 		 * back without one answers for the others */
 		if (!mon.announced)
 			proc_exit(1);
-		return 0;
+		return s == mon.next ? 1 : 0;
 	}
-	return policy_set_root(mon.policy, o->id, o->path);
+	return policy_set_root(s->policy, o->id, o->path);
 }
 
 int
 peer_roots_ok(struct peer *p, const struct imsg *m)
 {
+	struct snap *s = snap_of(p);
 	struct root_ok o;
 	struct rbuf r;
 	uint32_t n;
@@ -42,20 +127,27 @@ peer_roots_ok(struct peer *p, const struct imsg *m)
 
 	if (p->ready)
 		return -1;
+	if (s == NULL)
+		return 0; /* its reload was given up */
 	rbuf_init(&r, m->payload, m->len);
 	n = rget_u32(&r);
-	if (n != policy_nroots(mon.policy))
+	if (n != policy_nroots(s->policy))
 		return -1;
 	while (rc == 0 && n-- > 0) {
 		if (root_ok_get(&r, &o) == -1)
 			return -1;
-		rc = root_ok(&o);
+		rc = root_ok(s, &o);
 		root_ok_clear(&o);
+	}
+	if (rc == 1) {
+		snap_fail("config.root_invalid: a root cannot be opened by "
+			  "the run user");
+		return 0;
 	}
 	if (rc == -1 || rget_end(&r) == -1)
 		return -1;
 	p->ready = 1;
-	mon_maybe_ready();
+	snap_worker_ready();
 	return 0;
 }
 
@@ -70,7 +162,7 @@ peer_hello(struct peer *p, const struct imsg *m)
 	rbuf_init(&r, m->payload, m->len);
 	if (exec_hello_get(&r, &h) == -1 || rget_end(&r) == -1)
 		return -1;
-	mon.layers = h.layers;
+	p->layers = h.layers;
 	if (h.text[0] != '\0' &&
 	    proc_tell(PC_PROBE_FAIL, -1, h.text, strlen(h.text)) == -1)
 		log_warnx("cannot tell the parent");
@@ -79,7 +171,7 @@ peer_hello(struct peer *p, const struct imsg *m)
 	    h.layers & LAYER_SECCOMP ? "yes" : "no",
 	    h.layers & LAYER_LANDLOCK ? "yes" : "no", h.landlock_abi);
 	p->ready = 1;
-	mon_maybe_ready();
+	snap_worker_ready();
 	return 0;
 }
 
@@ -122,7 +214,7 @@ fail_upload(struct req *r)
 	    code_body(a.code, r->ask.reqid, r->ask.opname, NULL, NULL, NULL);
 	wbuf_init(&w, IMSG_MAX_PAYLOAD);
 	ans_put(&w, &a);
-	if (mon_send(PROC_LISTENER, LM_PUT_FIN, r->lid, -1, &w) == -1)
+	if (listener_send(LM_PUT_FIN, r->lid, -1, &w) == -1)
 		log_warnx("cannot answer an upload");
 	wbuf_free(&w);
 	ans_clear(&a);
@@ -136,11 +228,11 @@ fail_upload(struct req *r)
 static void
 worker_lost(struct req *r, void *arg)
 {
-	const struct peer *p = arg;
+	struct peer *p = arg;
 
-	if (r->worker != p->kind)
+	if (r->peer != p)
 		return;
-	r->worker = PROC_PARENT;
+	req_owed(r, NULL);
 	if (r->is_run && !r->end_seen) {
 		r->end_seen = 1;
 		r->end.flags = END_LOST;
@@ -166,11 +258,11 @@ worker_lost(struct req *r, void *arg)
 static void
 withdraw(struct req *r, void *arg)
 {
-	if (r->worker == PROC_PATHD) {
-		(void)mon_send(PROC_PATHD, MP_CANCEL, r->rid, -1, NULL);
+	if (req_owed_by(r, PROC_PATHD)) {
+		(void)peer_send(r->peer, MP_CANCEL, r->rid, -1, NULL);
 		req_remember_cancelled(r->rid);
-	} else if (r->worker == PROC_EXECD) {
-		(void)mon_send(PROC_EXECD, ME_CANCEL, r->rid, -1, NULL);
+	} else if (req_owed_by(r, PROC_EXECD)) {
+		(void)peer_send(r->peer, ME_CANCEL, r->rid, -1, NULL);
 		if (!r->fin_seen) {
 			/* its END still comes and is still audited */
 			r->fin_seen = 1;
@@ -185,11 +277,15 @@ withdraw(struct req *r, void *arg)
 void
 peer_gone(struct peer *p)
 {
+	if (p->chan == NULL)
+		return;
 	chan_free(p->chan);
 	p->chan = NULL;
 	p->ready = 0;
-	if (p->kind == PROC_LISTENER)
+	if (p == mon.listener) {
+		mon.listener = NULL;
 		req_each(withdraw, p);
-	else
+	} else
 		req_each(worker_lost, p);
+	peer_unref(p);
 }

@@ -29,9 +29,9 @@ by_token(struct req *r)
 
 	sha256(r->ask.token, strlen(r->ask.token), d);
 	explicit_bzero(r->ask.token, sizeof(r->ask.token));
-	for (i = 0; i < mon.conf->ntokens; i++)
-		if (ct_equal(d, mon.conf->tokens[i].digest, sizeof(d)))
-			t = &mon.conf->tokens[i];
+	for (i = 0; i < r->snap->conf->ntokens; i++)
+		if (ct_equal(d, r->snap->conf->tokens[i].digest, sizeof(d)))
+			t = &r->snap->conf->tokens[i];
 	explicit_bzero(d, sizeof(d));
 	if (t == NULL)
 		return C_AUTH_INVALID;
@@ -47,15 +47,15 @@ by_token(struct req *r)
 enum code
 principal_of(struct req *r)
 {
-	if (mon.conf->open_mode) {
+	if (r->snap->conf->open_mode) {
 		set_anonymous(r, 1);
 		return C_OK;
 	}
 	set_anonymous(r, 0);
 	if (r->ask.has_cred)
 		return by_token(r);
-	if (mon.conf->anonymous ||
-	    (r->ask.op == OP_core_health && mon.conf->anonymous_health))
+	if (r->snap->conf->anonymous ||
+	    (r->ask.op == OP_core_health && r->snap->conf->anonymous_health))
 		return C_OK;
 	return C_AUTH_REQUIRED;
 }

@@ -30,6 +30,7 @@ req_new(uint64_t lid)
 	r->lid = lid;
 	r->rid = next_rid++;
 	r->start_us = proc_now_us();
+	r->snap = snap_ref(mon.cur);
 	r->dirfd = r->frame_fd = r->stdin_fd = -1;
 	r->dec.rule = r->dec.cwd_item = -1;
 	r->lnext = by_lid[lid % BUCKETS];
@@ -66,6 +67,22 @@ size_t
 req_count(void)
 {
 	return live;
+}
+
+void
+req_owed(struct req *r, struct peer *p)
+{
+	struct peer *old = r->peer;
+
+	r->peer = p == NULL ? NULL : peer_ref(p);
+	if (old != NULL)
+		peer_unref(old);
+}
+
+int
+req_owed_by(const struct req *r, enum proc_kind kind)
+{
+	return r->peer != NULL && r->peer->kind == kind;
 }
 
 void
@@ -145,6 +162,8 @@ req_finish(struct req *r, const char *outcome)
 		args_clear(r->check_args);
 	free(r->check_args);
 	ask_clear(&r->ask);
+	req_owed(r, NULL);
+	snap_unref(r->snap);
 	free(r);
 }
 

@@ -103,7 +103,7 @@ bind_inet(const struct boot_listen *l)
 /* A socket file that nobody listens on is a left-over and is removed; one
  * that answers is somebody's. */
 static int
-clear_stale(const struct sockaddr_un *sa)
+clear_stale(const struct sockaddr_un *sa, int type)
 {
 	struct stat st;
 	int fd, rc;
@@ -114,7 +114,7 @@ clear_stale(const struct sockaddr_un *sa)
 		errno = EEXIST;
 		return -1;
 	}
-	if ((fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) == -1)
+	if ((fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0)) == -1)
 		return -1;
 	rc = connect(fd, (const struct sockaddr *)sa, sizeof(*sa));
 	close(fd);
@@ -126,7 +126,7 @@ clear_stale(const struct sockaddr_un *sa)
 }
 
 static int
-bind_unix(const struct boot_listen *l)
+bind_unix(const struct boot_listen *l, int type)
 {
 	struct sockaddr_un sa = {.sun_family = AF_UNIX};
 	struct group *gr = NULL;
@@ -142,9 +142,9 @@ bind_unix(const struct boot_listen *l)
 		errno = EINVAL;
 		return -1;
 	}
-	if (clear_stale(&sa) == -1 ||
-	    (fd = socket(
-		 AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) == -1)
+	if (clear_stale(&sa, type) == -1 ||
+	    (fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) ==
+		-1)
 		return -1;
 	/* nobody gets in before mode and group are what was asked */
 	old = umask(0177);
@@ -179,7 +179,8 @@ sock_open(struct parent *p)
 		if (inherited > 0)
 			p->socks[i] = 3 + (int)i;
 		else if (p->boot.listen[i].is_unix)
-			p->socks[i] = bind_unix(&p->boot.listen[i]);
+			p->socks[i] =
+			    bind_unix(&p->boot.listen[i], SOCK_STREAM);
 		else
 			p->socks[i] = bind_inet(&p->boot.listen[i]);
 		if (p->socks[i] == -1) {
@@ -189,6 +190,51 @@ sock_open(struct parent *p)
 		}
 	}
 	return 0;
+}
+
+int
+sock_control(struct parent *p)
+{
+	struct boot_listen l = {0};
+	struct group *gr;
+	char dir[ABX_PATH_MAX], *slash;
+
+	if (p->boot.control_path[0] == '\0')
+		return 0;
+	if (p->boot.control_group[0] != '\0') {
+		if ((gr = getgrnam(p->boot.control_group)) == NULL) {
+			log_warnx("control.group: there is no group %s",
+			    p->boot.control_group);
+			return -1;
+		}
+		p->control_gid = gr->gr_gid;
+	}
+	/* the run directory may not be there yet */
+	strlcpy(dir, p->boot.control_path, sizeof(dir));
+	if ((slash = strrchr(dir, '/')) != NULL && slash != dir) {
+		*slash = '\0';
+		if (mkdir(dir, 0755) == -1 && errno != EEXIST) {
+			log_warn("run directory %s", dir);
+			return -1;
+		}
+	}
+	l.is_unix = 1;
+	l.addr = p->boot.control_path;
+	l.mode = 0660;
+	l.group = p->boot.control_group;
+	if ((p->control = bind_unix(&l, SOCK_SEQPACKET)) == -1) {
+		log_warn("control socket %s", l.addr);
+		return -1;
+	}
+	return 0;
+}
+
+void
+sock_close_control(const struct parent *p)
+{
+	if (p->boot.control_path[0] != '\0' &&
+	    unlink(p->boot.control_path) == -1 && errno != ENOENT)
+		log_warn("control socket %s", p->boot.control_path);
 }
 
 void

@@ -69,7 +69,8 @@ send_resolve(struct req *r)
 	struct wbuf w;
 	size_t i;
 
-	if (r->plan.nitems > ABX_MAX_RESOLVE || !mon.peers[PROC_PATHD].ready) {
+	if (r->plan.nitems > ABX_MAX_RESOLVE || r->snap->pathd == NULL ||
+	    !r->snap->pathd->ready) {
 		answer_error(r, C_SRV_UNAVAILABLE, NULL, NULL, 1);
 		return;
 	}
@@ -87,10 +88,10 @@ send_resolve(struct req *r)
 		v.flags = RESOLVE_OPENDIR;
 	wbuf_init(&w, IMSG_MAX_PAYLOAD);
 	resolve_put(&w, &v);
-	r->worker = PROC_PATHD;
+	req_owed(r, r->snap->pathd);
 	req_enter(r, RS_RESOLVE);
-	if (mon_send(PROC_PATHD, MP_RESOLVE, r->rid, -1, &w) == -1) {
-		r->worker = PROC_PARENT;
+	if (peer_send(r->peer, MP_RESOLVE, r->rid, -1, &w) == -1) {
+		req_owed(r, NULL);
 		answer_error(r, C_SRV_UNAVAILABLE, NULL, NULL, 1);
 	}
 	wbuf_free(&w);
@@ -102,8 +103,8 @@ decide(struct req *r, int fd)
 	uint32_t retry = 0;
 	enum code c;
 
-	if (policy_decide(mon.policy, &r->call, &r->plan, r->facts, &r->dec) ==
-	    -1) {
+	if (policy_decide(
+		r->snap->policy, &r->call, &r->plan, r->facts, &r->dec) == -1) {
 		answer_error(r, C_SRV_UNAVAILABLE, NULL, NULL, 1);
 		return;
 	}
@@ -136,7 +137,7 @@ step_plan(struct req *r)
 		r->call.args = &r->ask.args;
 	}
 	r->call.who = &r->who;
-	if (policy_plan(mon.policy, &r->call, &r->plan) == -1) {
+	if (policy_plan(r->snap->policy, &r->call, &r->plan) == -1) {
 		answer_error(r, C_SRV_UNAVAILABLE, NULL, NULL, 1);
 		return;
 	}

@@ -34,16 +34,17 @@ spelling(const struct req *r, const char *name)
 }
 
 void
-work_send(struct req *r, int kind, uint16_t type, int fd, const struct wbuf *w)
+work_send(
+    struct req *r, struct peer *p, uint16_t type, int fd, const struct wbuf *w)
 {
-	r->worker = (enum proc_kind)kind;
+	req_owed(r, p);
 	req_enter(r, RS_WORK);
-	if (!mon.peers[kind].ready) {
+	if (p == NULL || !p->ready) {
 		if (fd != -1)
 			close(fd);
-	} else if (mon_send((enum proc_kind)kind, type, r->rid, fd, w) == 0)
+	} else if (peer_send(p, type, r->rid, fd, w) == 0)
 		return;
-	r->worker = PROC_PARENT;
+	req_owed(r, NULL);
 	answer_error(r, C_SRV_UNAVAILABLE, NULL, NULL, 1);
 }
 
@@ -66,7 +67,7 @@ work_reopen(struct req *r, size_t item, uint8_t flags)
 	v.n = 1;
 	wbuf_init(&w, IMSG_MAX_PAYLOAD);
 	resolve_put(&w, &v);
-	work_send(r, PROC_PATHD, MP_RESOLVE, -1, &w);
+	work_send(r, r->snap->pathd, MP_RESOLVE, -1, &w);
 	if (r->state == RS_WORK)
 		req_enter(r, RS_REOPEN);
 	wbuf_free(&w);
@@ -137,7 +138,7 @@ work_reopened(struct req *r, const struct facts *f, int fd)
 	const struct facts *was = &r->facts[item];
 	const char *param = run ? "cwd" : r->dec.paths[0].param;
 
-	r->worker = PROC_PARENT;
+	req_owed(r, NULL);
 	if (f->status != FS_OK || f->kind != was->kind || f->dev != was->dev ||
 	    f->ino != was->ino || f->missing != 0)
 		answer_error(r, C_POL_PATH_CHANGED, param, NULL, 0);
@@ -197,7 +198,7 @@ work_list(struct req *r, int fd)
 	l.deny = r->dec.deny;
 	wbuf_init(&w, IMSG_MAX_PAYLOAD);
 	list_put(&w, &l);
-	work_send(r, PROC_PATHD, MP_LIST, -1, &w);
+	work_send(r, r->snap->pathd, MP_LIST, -1, &w);
 	wbuf_free(&w);
 }
 
@@ -273,7 +274,7 @@ work_upload(struct req *r, int fd)
 	}
 	wbuf_init(&w, IMSG_MAX_PAYLOAD);
 	put_put(&w, &q);
-	work_send(r, PROC_PATHD, MP_PUT, -1, &w);
+	work_send(r, r->snap->pathd, MP_PUT, -1, &w);
 	wbuf_free(&w);
 }
 
@@ -295,7 +296,7 @@ work_mutate(struct req *r, uint16_t type, uint16_t flags)
 	}
 	wbuf_init(&w, IMSG_MAX_PAYLOAD);
 	mutate_put(&w, &m);
-	work_send(r, PROC_PATHD, type, -1, &w);
+	work_send(r, r->snap->pathd, type, -1, &w);
 	wbuf_free(&w);
 }
 

@@ -26,7 +26,8 @@ void work_run_reopened(struct req *, int fd);
 void work_reopen(struct req *, size_t item, uint8_t flags);
 /* Send a worker its order and wait for the first answer. */
 struct wbuf;
+struct peer;
 void work_send(
-    struct req *, int kind, uint16_t type, int fd, const struct wbuf *);
+    struct req *, struct peer *, uint16_t type, int fd, const struct wbuf *);
 
 #endif

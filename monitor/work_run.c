@@ -46,7 +46,7 @@ fail:
 
 /* 0 when every layer that the policy requires was seen to work. */
 static int
-layers_missing(char *details, size_t size)
+layers_missing(const struct req *r, char *details, size_t size)
 {
 	static const struct {
 		uint32_t bit;
@@ -54,14 +54,21 @@ layers_missing(char *details, size_t size)
 	} names[] = {{LAYER_NAMESPACES, "namespaces"},
 	    {LAYER_SECCOMP, "seccomp"}, {LAYER_LANDLOCK, "landlock"},
 	    {LAYER_CGROUP, "cgroup"}};
+	const struct peer *p = r->snap->execd;
+	uint32_t have = p == NULL ? 0 : p->layers;
 	const char *layer = NULL;
 	size_t i;
 
-	if (!mon.conf->sandbox_enabled)
+	if (p == NULL || !p->ready)
+		return 0; /* 503 server.unavailable says more */
+	if (mon.panic)
+		layer = "panic";
+
+	if (!r->snap->conf->sandbox_enabled)
 		layer = "disabled";
 	for (i = 0; layer == NULL && i < nitems(names); i++)
-		if ((mon.conf->require & names[i].bit) != 0 &&
-		    (mon.layers & names[i].bit) == 0)
+		if ((r->snap->conf->require & names[i].bit) != 0 &&
+		    (have & names[i].bit) == 0)
 			layer = names[i].name;
 	if (layer == NULL)
 		return 0;
@@ -96,7 +103,7 @@ send_bind(struct req *r, int dirfd)
 	b.inner = r->dec.spawn.cwd; /* borrowed */
 	wbuf_init(&w, IMSG_MAX_PAYLOAD);
 	spawn_bind_put(&w, &b);
-	rc = mon_send(PROC_EXECD, ME_SPAWN_BIND, r->rid, copy, &w);
+	rc = peer_send(r->snap->execd, ME_SPAWN_BIND, r->rid, copy, &w);
 	wbuf_free(&w);
 	return rc;
 }
@@ -109,7 +116,7 @@ spawn(struct req *r, int dirfd)
 	struct wbuf w;
 	int fd = -1;
 
-	if (!mon.peers[PROC_EXECD].ready ||
+	if (r->snap->execd == NULL || !r->snap->execd->ready ||
 	    (dirfd != -1 && send_bind(r, dirfd) == -1)) {
 		answer_error(r, C_SRV_UNAVAILABLE, NULL, NULL, 1);
 		return;
@@ -128,8 +135,8 @@ spawn(struct req *r, int dirfd)
 		w.err = fd == -1;
 	}
 	r->is_run = 1;
-	work_send(r, PROC_EXECD, ME_SPAWN, fd, &w);
-	if (r->worker != PROC_EXECD)
+	work_send(r, r->snap->execd, ME_SPAWN, fd, &w);
+	if (r->peer == NULL)
 		r->is_run = 0;
 	wbuf_free(&w);
 }
@@ -139,7 +146,7 @@ work_run_start(struct req *r, int fd)
 {
 	char details[64];
 
-	if (layers_missing(details, sizeof(details)))
+	if (layers_missing(r, details, sizeof(details)))
 		refuse_layer(r, details);
 	else if (r->dec.cwd_item < 0)
 		spawn(r, -1);

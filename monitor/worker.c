@@ -65,7 +65,7 @@ worker_facts(struct req *r, struct imsg *m)
 	for (i = 0; i < r->plan.nitems; i++)
 		if (!facts_plausible(&r->facts[i], r->plan.items[i].nrefs))
 			return -1;
-	r->worker = PROC_PARENT;
+	req_owed(r, NULL);
 	step_facts(r, m->fd);
 	return 0;
 }
@@ -136,7 +136,7 @@ worker_put_fin(struct req *r, struct imsg *m)
 	/* nothing is committed before PUT_END says that it is whole */
 	if (r->state == RS_BODY && f.code == C_OK)
 		return -1;
-	r->worker = PROC_PARENT;
+	req_owed(r, NULL);
 	a.kind = ANS_JSON;
 	a.code = f.code;
 	a.status = f.code != C_OK ? codes[f.code].status
@@ -151,7 +151,7 @@ worker_put_fin(struct req *r, struct imsg *m)
 	req_enter(r, RS_ANSWERED);
 	wbuf_init(&w, IMSG_MAX_PAYLOAD);
 	ans_put(&w, &a);
-	if (mon_send(PROC_LISTENER, LM_PUT_FIN, r->lid, -1, &w) == -1)
+	if (listener_send(LM_PUT_FIN, r->lid, -1, &w) == -1)
 		log_warnx("cannot answer an upload");
 	wbuf_free(&w);
 	ans_clear(&a);
@@ -168,7 +168,7 @@ worker_list_ans(struct req *r, struct imsg *m)
 
 	if (ops[r->call.op].stream != S_LIST || empty_ans(m) == -1)
 		return -1;
-	r->worker = PROC_PARENT;
+	req_owed(r, NULL);
 	a.kind = ANS_LIST;
 	a.status = 200;
 	a.size = r->dec.max_entries;
@@ -222,7 +222,7 @@ worker_done(struct req *r, struct imsg *m)
 	/* for PUT and LIST it only ever says a failure */
 	if (stream && d.code == C_OK)
 		return -1;
-	r->worker = PROC_PARENT;
+	req_owed(r, NULL);
 	if (d.code != C_OK)
 		answer_error(
 		    r, (enum code)d.code, r->dec.paths[0].param, NULL, 0);
@@ -259,8 +259,7 @@ answer_run(struct req *r)
 	a.flags = (in != -1 ? ANS_STDIN : 0) |
 		  ((r->dec.spawn.flags & SPAWN_STREAM) != 0 ? ANS_STREAM : 0);
 	answer_send(r, &a, frames);
-	if (in != -1 &&
-	    mon_send(PROC_LISTENER, LM_RUN_IN, r->lid, in, NULL) == -1)
+	if (in != -1 && listener_send(LM_RUN_IN, r->lid, in, NULL) == -1)
 		log_warnx("cannot pass stdin on");
 }
 
@@ -292,7 +291,7 @@ worker_in(struct req *r, struct imsg *m)
 static void
 run_over(struct req *r)
 {
-	r->worker = PROC_PARENT;
+	req_owed(r, NULL);
 	r->end_seen = 1;
 	if (r->state == RS_ENDING)
 		req_finish(r, "client_gone");
@@ -307,7 +306,7 @@ worker_failed(struct req *r, struct imsg *m)
 	rbuf_init(&b, m->payload, m->len);
 	if (!r->is_run || spawn_failed_get(&b, &f) == -1 || rget_end(&b) == -1)
 		return -1;
-	r->worker = PROC_PARENT;
+	req_owed(r, NULL);
 	r->is_run = 0;
 	if (f.err != 0 || f.layer[0] != '\0')
 		log_debug("spawn: %s: %s", f.layer, strerror(f.err));
@@ -333,7 +332,7 @@ worker_end(struct req *r, struct imsg *m)
 	if (run_end_get(&b, &r->end) == -1 || rget_end(&b) == -1)
 		return -1;
 	r->end_seen = 1;
-	r->worker = PROC_PARENT;
+	req_owed(r, NULL);
 	if (r->state == RS_WORK)
 		/* ended before it was answered for: it never ran */
 		answer_error(r, C_SRV_UNAVAILABLE, NULL, NULL, 1);
