@@ -79,7 +79,7 @@ ABXD_SRC = monitor/abxd.c monitor/parent.c monitor/child.c \
 CTL_SRC = monitor/ctl/main.c monitor/ctl/show.c monitor/ctl/check.c \
 	monitor/ctl/ops.c monitor/ctl/hash_token.c monitor/ctl/explain.c \
 	monitor/ctl/explain_args.c monitor/ctl/explain_out.c \
-	monitor/ctl/facts.c monitor/ctl/doctor.c monitor/ctl/probe.c \
+	monitor/ctl/facts.c monitor/ctl/control.c monitor/ctl/doctor.c monitor/ctl/probe.c \
 	monitor/confset.c monitor/conffile.c monitor/confdirs.c \
 	pathd/walk.c pathd/beneath.c
 

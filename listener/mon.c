@@ -144,6 +144,12 @@ mon_msg(struct chan *ch, struct imsg *m, void *arg)
 		if (rows[i].type == m->type)
 			break;
 	c = ask_find(m->id);
+	if (m->type == LM_DROP) {
+		/* its principal is gone; the end may have crossed this */
+		if (c != NULL)
+			conn_kill(c);
+		return 0;
+	}
 	if (i == nitems(rows) || (c == NULL && !ask_cancelled(m->id))) {
 		log_warnx("unexpected %s from the monitor", msg_name(m->type));
 		return -1;

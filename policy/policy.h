@@ -113,6 +113,10 @@ struct conf {
 	uint64_t tmp_size;
 	uint32_t require; /* enum exec_layer */
 	struct strlist protect_names; /* sandbox.protect */
+	int reload; /* reload: sighup */
+	char *control_path; /* NULL: in the run directory */
+	char *control_group; /* NULL: none */
+	struct strlist control_readers;
 	struct conf_rules *rules; /* opaque */
 };
 

@@ -12,7 +12,7 @@
 #include "monitor/confset.h"
 
 /* Exit statuses; abxctl(8). */
-enum ctl_exit { CTL_YES = 0, CTL_NO = 1, CTL_USAGE = 2 };
+enum ctl_exit { CTL_YES = 0, CTL_NO = 1, CTL_USAGE = 2, CTL_UNREACHED = 3 };
 
 struct ctl {
 	struct confset_opts opts;
@@ -55,5 +55,8 @@ int doctor_main(struct ctl *, int, char **);
 int explain_main(struct ctl *, int, char **);
 int hash_token_main(struct ctl *, int, char **);
 int ops_main(struct ctl *, int, char **);
+int panic_main(struct ctl *, int, char **); /* resume too */
+int reload_main(struct ctl *, int, char **);
+int status_main(struct ctl *, int, char **);
 
 #endif

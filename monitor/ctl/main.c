@@ -27,6 +27,11 @@ const struct ctl_verb ctl_verbs[] = {
 	"say what a call would be answered, and why", explain_main},
     {"hash-token", "[token | -]", "make a token, or hash one", hash_token_main},
     {"ops", "", "say who may use which operation", ops_main},
+    {"panic", "", "kill every command, and let none start", panic_main},
+    {"reload", "", "have the service read its configuration again",
+	reload_main},
+    {"resume", "", "let commands start again", panic_main},
+    {"status", "", "say how the running service is", status_main},
     {NULL, NULL, NULL, NULL},
 };
 

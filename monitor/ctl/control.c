@@ -1,0 +1,215 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * abxctl status, reload, panic and resume: one word over the control socket
+ * of the running service, and its JSON answer.
+ */
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/imsg.h"
+#include "common/log.h"
+#include "common/msg.h"
+#include "common/wire.h"
+#include "monitor/confdirs.h"
+#include "monitor/ctl/ctl.h"
+#include "monitor/ctl/show.h"
+
+#define WAIT_S 60 /* a reload waits for new workers */
+
+/* Where the service with that FILE listens for us: new string, NULL when the
+ * file says nothing usable.  The file need not be sound: the tokens of the
+ * service are not in our environment. */
+static char *
+socket_path(const struct ctl *ctl)
+{
+	struct confset cs;
+	char *path = NULL, *dir;
+
+	if (confset_load(&cs, &ctl->opts) == -1 || cs.conf == NULL) {
+		show_findings(&cs.found, 1);
+		confset_clear(&cs);
+		return NULL;
+	}
+	if (cs.conf->control_path != NULL)
+		path = strdup(cs.conf->control_path);
+	else if ((dir = confdirs_run(cs.world.root_start, ctl->opts.env,
+		      ctl->opts.file, cs.conf->state_dir)) != NULL) {
+		if (asprintf(&path, "%s/control", dir) == -1)
+			path = NULL;
+		free(dir);
+	}
+	confset_clear(&cs);
+	return path;
+}
+
+static struct imsgbuf *
+dial(const char *path)
+{
+	struct sockaddr_un sa = {.sun_family = AF_UNIX};
+	struct timeval tv = {WAIT_S, 0};
+	struct imsgbuf *b;
+	int fd;
+
+	if (strlcpy(sa.sun_path, path, sizeof(sa.sun_path)) >=
+	    sizeof(sa.sun_path)) {
+		errno = ENAMETOOLONG;
+		return NULL;
+	}
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd == -1)
+		return NULL;
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)) == -1 ||
+	    connect(fd, (const struct sockaddr *)&sa, sizeof(sa)) == -1 ||
+	    (b = imsg_new(fd)) == NULL) {
+		close(fd);
+		return NULL;
+	}
+	return b;
+}
+
+/* The answer's JSON, NULL when none came; *ok as the service said. */
+static json_t *
+converse(struct imsgbuf *b, const char *verb, int *ok)
+{
+	struct imsg m;
+	struct rbuf r;
+	const char *why;
+	json_t *j = NULL;
+
+	if (imsg_compose(b, CT_ASK, 1, -1, verb, strlen(verb)) == -1 ||
+	    imsg_flush(b) != 0 || imsg_read(b) != 1 || !imsg_get(b, &m))
+		return NULL;
+	if (msg_check(&m, &why) == 0 && m.type == CT_ANS && m.id == 1) {
+		rbuf_init(&r, m.payload, m.len);
+		*ok = rget_bool(&r);
+		j = json_loadb((const char *)r.p, r.len, 0, NULL);
+	}
+	if (m.fd != -1)
+		close(m.fd);
+	return j;
+}
+
+static int
+ask(const struct ctl *ctl, const char *verb, json_t **answer, int *ok)
+{
+	struct imsgbuf *b;
+	char *path;
+
+	*ok = 0;
+	if ((path = socket_path(ctl)) == NULL)
+		return CTL_USAGE;
+	if ((b = dial(path)) == NULL) {
+		log_warn("%s", path);
+		free(path);
+		return CTL_UNREACHED;
+	}
+	*answer = converse(b, verb, ok);
+	imsg_free(b);
+	if (*answer == NULL)
+		log_warnx(
+		    "%s: the service did not answer (not admitted?)", path);
+	free(path);
+	return *answer == NULL ? CTL_UNREACHED : CTL_YES;
+}
+
+static const char *
+member(const json_t *j, const char *name)
+{
+	const char *s = json_string_value(json_object_get(j, name));
+
+	return s == NULL ? "" : s;
+}
+
+static void
+show_status(const json_t *j)
+{
+	json_t *procs = json_object_get(j, "processes"), *p;
+	const char *name;
+
+	show_line("version   %s", member(j, "version"));
+	show_line("revision  %s", member(j, "revision"));
+	show_line("up        %lld s",
+	    (long long)json_integer_value(json_object_get(j, "uptime_s")));
+	show_line("requests  %lld",
+	    (long long)json_integer_value(json_object_get(j, "requests")));
+	show_line("audit     %lld records lost",
+	    (long long)json_integer_value(json_object_get(j, "audit_lost")));
+	if (json_is_true(json_object_get(j, "panic")))
+		show_line("panic     no command may start");
+	json_object_foreach(procs, name, p)
+	{
+		show_line("%-10s%s, generation %lld", name,
+		    json_is_true(json_object_get(p, "ready")) ? "ready"
+							      : "not ready",
+		    (long long)json_integer_value(
+			json_object_get(p, "generation")));
+	}
+}
+
+static int
+simple(struct ctl *ctl, int argc, char **argv, json_t **answer, int *ok)
+{
+	if (ctl_options(ctl, argc, argv) == -1)
+		return CTL_USAGE;
+	if (optind < argc)
+		return ctl_usage(argv[0]);
+	return ask(ctl, argv[0], answer, ok);
+}
+
+int
+status_main(struct ctl *ctl, int argc, char **argv)
+{
+	json_t *j = NULL;
+	int ok, status = simple(ctl, argc, argv, &j, &ok);
+
+	if (status != CTL_YES)
+		return status;
+	if (ctl->json)
+		return show_json(j) == -1 ? CTL_USAGE : CTL_YES;
+	show_status(j);
+	json_decref(j);
+	return CTL_YES;
+}
+
+int
+reload_main(struct ctl *ctl, int argc, char **argv)
+{
+	json_t *j = NULL;
+	int ok, status = simple(ctl, argc, argv, &j, &ok);
+
+	if (status != CTL_YES)
+		return status;
+	if (ctl->json)
+		show_json(json_incref(j));
+	else if (ok)
+		show_line("revision %s", member(j, "revision"));
+	else
+		show_line("%s", member(j, "error"));
+	json_decref(j);
+	return ok ? CTL_YES : CTL_USAGE;
+}
+
+int
+panic_main(struct ctl *ctl, int argc, char **argv)
+{
+	json_t *j = NULL;
+	int ok, status = simple(ctl, argc, argv, &j, &ok);
+
+	if (status != CTL_YES)
+		return status;
+	if (ctl->json)
+		show_json(json_incref(j));
+	else
+		show_line(json_is_true(json_object_get(j, "panic"))
+			      ? "no command may start until abxctl resume"
+			      : "commands may start");
+	json_decref(j);
+	return ok ? CTL_YES : CTL_NO;
+}
