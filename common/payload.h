@@ -123,7 +123,8 @@ enum ans_kind {
 enum ans_flag {
 	ANS_STDIN = 1,	/* RUN: a RUN_IN with the stdin pipe comes next */
 	ANS_STREAM = 2, /* RUN: render as SSE */
-	ANS_RETRY = 4	/* retry_after is set */
+	ANS_RETRY = 4, /* retry_after is set */
+	ANS_NO_RETRY = 8 /* say x-should-retry: false */
 };
 struct ans {
 	uint8_t kind;

@@ -146,6 +146,8 @@ reply_head(char *out, size_t size, const struct reply *r)
 	}
 	if (r->www_auth)
 		put(&c, "WWW-Authenticate: Bearer\r\n");
+	if (r->no_retry)
+		put(&c, "x-should-retry: false\r\n");
 	put_framing(&c, r);
 	put(&c, "\r\n");
 	return c.full ? -1 : (int)(c.p - out);

@@ -31,6 +31,7 @@ struct reply {
 	uint64_t first, last, total; /* 206; 416 uses total only */
 	uint32_t retry_after;	     /* seconds, 0: none */
 	int www_auth;		     /* name the scheme (RFC 9110, 11.6.1) */
+	int no_retry;		     /* say x-should-retry: false */
 };
 
 /* Write the head, empty line included, into out of size bytes.  Its length,

@@ -29,7 +29,8 @@ ans_json(struct conn *c, struct ans *a, int *fd)
 	struct reply r = {.status = a->status,
 	    .type = "application/json",
 	    .retry_after = a->flags & ANS_RETRY ? a->retry_after : 0,
-	    .www_auth = a->status == 401};
+	    .www_auth = a->status == 401,
+	    .no_retry = (a->flags & ANS_NO_RETRY) != 0};
 
 	c->req.busy = 0;
 	send_body(c, &r, a->body, strlen(a->body));

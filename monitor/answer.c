@@ -96,6 +96,8 @@ answer_send(struct req *r, struct ans *a, int fd)
 	if (listener_send(LM_ANS, r->lid, fd, &w) == -1)
 		log_warnx("cannot answer a request");
 	wbuf_free(&w);
+	if (a->kind == ANS_JSON)
+		idem_done(r, a->status, a->code, a->body);
 }
 
 void
@@ -160,6 +162,8 @@ answer_error(struct req *r, enum code c, const char *param, const char *reason,
 	a.kind = ANS_JSON;
 	a.code = (uint16_t)c;
 	a.status = codes[c].status;
+	if (c == C_IDEM_MISMATCH)
+		a.flags = ANS_NO_RETRY;
 	if (retry != 0) {
 		a.flags = ANS_RETRY;
 		a.retry_after = retry;

@@ -71,6 +71,9 @@ struct req {
 	int stdin_fd;		 /* ME_IN, -1 */
 	int early_fin;		 /* PUT_FIN went out before PUT_END came */
 	struct limit_slot *slot; /* concurrency taken, NULL */
+	struct idem *idem;	 /* the key it works for, or NULL */
+	struct idem *idem_wait;	 /* the key whose answer it waits for */
+	struct req *idem_next;
 	/* how it went, for the audit */
 	uint16_t status; /* HTTP status answered, 0: none yet */
 	enum code code;
@@ -202,6 +205,15 @@ struct limit_slot;
  * code with *retry in seconds. */
 enum code limit_take(struct req *, uint32_t *retry);
 void limit_release(struct limit_slot *);
+
+/* idem.c */
+struct idem;
+/* 0: go on; 1: the key decided, the answer was sent or will be. */
+int idem_begin(struct req *);
+/* The answer of a request that may have a key. */
+void idem_done(struct req *, uint16_t status, uint16_t code, const char *body);
+/* The request ends. */
+void idem_end(struct req *);
 
 /* control.c: abxctl's socket. */
 /* Take the listening control socket. */

@@ -148,6 +148,7 @@ void
 req_finish(struct req *r, const char *outcome)
 {
 	audit_request(r, outcome);
+	idem_end(r);
 	unlink_req(r);
 	limit_release(r->slot);
 	facts_free(r);

@@ -113,6 +113,13 @@ decide(struct req *r, int fd)
 		core_check_answer(r);
 		return;
 	}
+	/* a repeat is answered as the first was, whatever the files say now */
+	if (r->dec.allowed && r->ask.bad_idem) {
+		answer_error(r, C_ARGS_INVALID, "Idempotency-Key", NULL, 0);
+		return;
+	}
+	if (r->dec.allowed && idem_begin(r))
+		return;
 	c = r->dec.code;
 	if (c == C_OK)
 		c = check_body(r);
