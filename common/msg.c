@@ -40,11 +40,20 @@ msg_name(uint16_t type)
 #endif
 #define SEALS_WANTED 0x0f /* SEAL, SHRINK, GROW, WRITE */
 
-enum fd_kind
-msg_fd_kind(int fd)
+static int
+is_sealed(int fd)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+
+	return seals != -1 && (seals & SEALS_WANTED) == SEALS_WANTED;
+}
+
+/* What it is, but for seals: a memfd is a regular file here. */
+static enum fd_kind
+plain_kind(int fd)
 {
 	struct stat st;
-	int flags, seals;
+	int flags;
 
 	if (fstat(fd, &st) == -1 || (flags = fcntl(fd, F_GETFL)) == -1)
 		return FDK_ANY;
@@ -65,10 +74,13 @@ msg_fd_kind(int fd)
 		}
 	if (!S_ISREG(st.st_mode))
 		return FDK_ANY;
-	seals = fcntl(fd, F_GET_SEALS);
-	if (seals != -1 && (seals & SEALS_WANTED) == SEALS_WANTED)
-		return FDK_MEMFD;
 	return (flags & O_ACCMODE) == O_RDONLY ? FDK_FILE_R : FDK_ANY;
+}
+
+enum fd_kind
+msg_fd_kind(int fd)
+{
+	return is_sealed(fd) ? FDK_MEMFD : plain_kind(fd);
 }
 
 static int
@@ -83,10 +95,10 @@ kind_fits(enum fd_kind want, int fd)
 		       want == FDK_FACTS_OPT;
 	if (want == FDK_ANY)
 		return 1;
-	got = msg_fd_kind(fd);
+	if (want == FDK_MEMFD || want == FDK_MEMFD_OPT)
+		return is_sealed(fd);
+	got = plain_kind(fd);
 	switch (want) {
-	case FDK_MEMFD_OPT:
-		return got == FDK_MEMFD;
 	case FDK_ANS_OPT:
 		return got == FDK_FILE_R || got == FDK_PIPE_R ||
 		       got == FDK_PIPE_W;

@@ -7,6 +7,7 @@
  * chose are escaped.  A sink that fails or would block loses the record, which
  * is counted, and never holds up a request.
  */
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <errno.h>
@@ -27,6 +28,7 @@
 #define LINE_MAX (128 * 1024)
 
 static int sinks[MAX_SINKS];
+static int may_block[MAX_SINKS]; /* a pipe, socket or terminal */
 static size_t nsinks;
 static uint64_t lost;
 static struct wbuf line;
@@ -48,6 +50,8 @@ audit_init(size_t n)
 void
 audit_set(size_t i, int fd)
 {
+	struct stat st;
+
 	if (i >= nsinks) {
 		close(fd);
 		return;
@@ -55,6 +59,7 @@ audit_set(size_t i, int fd)
 	if (sinks[i] != -1)
 		close(sinks[i]);
 	sinks[i] = fd;
+	may_block[i] = fstat(fd, &st) == -1 || !S_ISREG(st.st_mode);
 }
 
 uint64_t
@@ -63,18 +68,25 @@ audit_lost(void)
 	return lost;
 }
 
-static void
-sink_write(int fd)
+/* 1 when a write would not wait.  A pipe that is writable takes a whole line
+ * of 4 KiB; files always are, and are not asked. */
+static int
+writable(size_t i)
 {
-	struct pollfd p = {fd, POLLOUT, 0};
+	struct pollfd p = {sinks[i], POLLOUT, 0};
 
-	/* a pipe that is writable takes a whole line of 4 KiB; files always
-	 * are */
-	if (fd == -1 || poll(&p, 1, 0) != 1 || (p.revents & POLLOUT) == 0 ||
-	    write(fd, line.p, line.len) != (ssize_t)line.len) {
-		if (lost++ == 0)
-			log_warnx("an audit record was lost");
-	}
+	return !may_block[i] ||
+	       (poll(&p, 1, 0) == 1 && (p.revents & POLLOUT) != 0);
+}
+
+static void
+sink_write(size_t i)
+{
+	if (sinks[i] != -1 && writable(i) &&
+	    write(sinks[i], line.p, line.len) == (ssize_t)line.len)
+		return;
+	if (lost++ == 0)
+		log_warnx("an audit record was lost");
 }
 
 static void
@@ -89,7 +101,7 @@ line_end(void)
 		return;
 	}
 	for (i = 0; i < nsinks; i++)
-		sink_write(sinks[i]);
+		sink_write(i);
 }
 
 /* ---- members ---- */

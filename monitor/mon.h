@@ -177,8 +177,8 @@ void answer_error(struct req *, enum code, const char *param,
 
 /* step.c: from facts to a decision to work. */
 void step_plan(struct req *);
-void step_facts(struct req *, int fd);
-void step_reopened(struct req *, struct facts *, int fd);
+/* fd is what pathd opened or -1; whoever keeps it sets it to -1. */
+void step_facts(struct req *, int *fd);
 
 /* worker.c: answers of pathd and execd. */
 int worker_facts(struct req *, struct imsg *);

@@ -31,7 +31,7 @@ req_new(uint64_t lid)
 	r->rid = next_rid++;
 	r->start_us = proc_now_us();
 	r->snap = snap_ref(mon.cur);
-	r->dirfd = r->frame_fd = r->stdin_fd = -1;
+	r->frame_fd = r->stdin_fd = -1;
 	r->dec.rule = r->dec.cwd_item = -1;
 	r->lnext = by_lid[lid % BUCKETS];
 	by_lid[lid % BUCKETS] = r;
@@ -156,7 +156,6 @@ req_finish(struct req *r, const char *outcome)
 		decision_clear(&r->dec);
 	if (r->planned)
 		plan_clear(&r->plan);
-	close_fd(&r->dirfd);
 	close_fd(&r->frame_fd);
 	close_fd(&r->stdin_fd);
 	if (r->check_args != NULL)

@@ -98,7 +98,7 @@ send_resolve(struct req *r)
 }
 
 static void
-decide(struct req *r, int fd)
+decide(struct req *r, int *fd)
 {
 	uint32_t retry = 0;
 	enum code c;
@@ -139,6 +139,8 @@ decide(struct req *r, int fd)
 void
 step_plan(struct req *r)
 {
+	int none = -1;
+
 	if (!r->checking) {
 		r->call.op = r->ask.op;
 		r->call.args = &r->ask.args;
@@ -150,14 +152,13 @@ step_plan(struct req *r)
 	}
 	r->planned = 1;
 	if (r->plan.code != C_OK || r->plan.nitems == 0)
-		decide(r, -1);
+		decide(r, &none);
 	else
 		send_resolve(r);
 }
 
-/* fd is borrowed unless the work took it. */
 void
-step_facts(struct req *r, int fd)
+step_facts(struct req *r, int *fd)
 {
 	decide(r, fd);
 }

@@ -7,7 +7,6 @@
 #include "monitor/work.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -76,17 +75,12 @@ work_reopen(struct req *r, size_t item, uint8_t flags)
 /* ---- download ---- */
 
 static void
-answer_file(struct req *r, const struct facts *f, int fd)
+answer_file(struct req *r, const struct facts *f, int *fd)
 {
 	struct ans a = {0};
-	int copy;
 
 	if (f->size > r->dec.max_bytes) {
 		answer_error(r, C_LIM_MAX_BYTES, "path", NULL, 0);
-		return;
-	}
-	if ((copy = fcntl(fd, F_DUPFD_CLOEXEC, 4)) == -1) {
-		answer_error(r, C_FS_TOO_MANY_OPEN, NULL, NULL, 1);
 		return;
 	}
 	a.kind = ANS_FILE;
@@ -97,7 +91,8 @@ answer_file(struct req *r, const struct facts *f, int fd)
 	a.dev = f->dev;
 	a.ino = f->ino;
 	a.body = strdup(spelling(r, "path"));
-	answer_send(r, &a, copy);
+	answer_send(r, &a, *fd);
+	*fd = -1;
 	ans_clear(&a);
 }
 
@@ -118,20 +113,20 @@ open_error(int err)
 }
 
 static void
-work_download(struct req *r, int fd)
+work_download(struct req *r, int *fd)
 {
 	const struct facts *f = facts_of(r, 0);
 
 	if (r->plan.nitems > 1)
 		work_reopen(r, r->dec.paths[0].item, RESOLVE_OPEN);
-	else if (fd != -1)
+	else if (*fd != -1)
 		answer_file(r, f, fd);
 	else
 		answer_error(r, open_error(f->err), "path", NULL, 0);
 }
 
 void
-work_reopened(struct req *r, const struct facts *f, int fd)
+work_reopened(struct req *r, const struct facts *f, int *fd)
 {
 	int run = r->dec.cwd_item >= 0;
 	size_t item = run ? (size_t)r->dec.cwd_item : r->dec.paths[0].item;
@@ -142,7 +137,7 @@ work_reopened(struct req *r, const struct facts *f, int fd)
 	if (f->status != FS_OK || f->kind != was->kind || f->dev != was->dev ||
 	    f->ino != was->ino || f->missing != 0)
 		answer_error(r, C_POL_PATH_CHANGED, param, NULL, 0);
-	else if (fd == -1)
+	else if (*fd == -1)
 		answer_error(r, open_error(f->err), param, NULL, 0);
 	else if (run)
 		work_run_reopened(r, fd);
@@ -153,7 +148,7 @@ work_reopened(struct req *r, const struct facts *f, int fd)
 /* ---- stat ---- */
 
 static void
-work_stat(struct req *r, int fd)
+work_stat(struct req *r, int *fd)
 {
 	const struct facts *f = facts_of(r, 0);
 	struct list_entry e = {0};
@@ -182,7 +177,7 @@ work_stat(struct req *r, int fd)
 /* ---- list ---- */
 
 static void
-work_list(struct req *r, int fd)
+work_list(struct req *r, int *fd)
 {
 	const struct dpath *p = &r->dec.paths[0];
 	struct list l = {0};
@@ -246,7 +241,7 @@ preconditions(const struct req *r, uint16_t *flags)
 }
 
 static void
-work_upload(struct req *r, int fd)
+work_upload(struct req *r, int *fd)
 {
 	const struct dpath *p = &r->dec.paths[0];
 	struct put q = {0};
@@ -301,19 +296,19 @@ work_mutate(struct req *r, uint16_t type, uint16_t flags)
 }
 
 static void
-work_mkdir(struct req *r, int fd)
+work_mkdir(struct req *r, int *fd)
 {
 	work_mutate(r, MP_MKDIR, ask_bool(r, "parents") ? PF_CREATE_DIRS : 0);
 }
 
 static void
-work_move(struct req *r, int fd)
+work_move(struct req *r, int *fd)
 {
 	work_mutate(r, MP_RENAME, ask_bool(r, "overwrite") ? 0 : PF_NOREPLACE);
 }
 
 static void
-work_delete(struct req *r, int fd)
+work_delete(struct req *r, int *fd)
 {
 	work_mutate(r, MP_UNLINK, ask_bool(r, "recursive") ? PF_RECURSIVE : 0);
 }
@@ -321,26 +316,26 @@ work_delete(struct req *r, int fd)
 /* ---- table ---- */
 
 static void
-work_health(struct req *r, int fd)
+work_health(struct req *r, int *fd)
 {
 	core_health(r);
 }
 
 static void
-work_capabilities(struct req *r, int fd)
+work_capabilities(struct req *r, int *fd)
 {
 	core_capabilities(r);
 }
 
 static void
-work_check(struct req *r, int fd)
+work_check(struct req *r, int *fd)
 {
 	core_check(r);
 }
 
 static const struct {
 	uint16_t op;
-	void (*f)(struct req *, int);
+	void (*f)(struct req *, int *);
 } works[] = {
     {OP_core_health, work_health},
     {OP_core_capabilities, work_capabilities},
@@ -356,7 +351,7 @@ static const struct {
 };
 
 void
-work_start(struct req *r, int fd)
+work_start(struct req *r, int *fd)
 {
 	size_t i;
 

@@ -12,14 +12,14 @@
 struct req;
 struct facts;
 
-/* Start the work of an admitted call.  fd is what RESOLVE opened or -1; it is
- * borrowed, work that keeps it makes a copy. */
-void work_start(struct req *, int fd);
-/* The one thing that was resolved again, opened: fd is borrowed. */
-void work_reopened(struct req *, const struct facts *, int fd);
-/* work_run.c: execd has the run ready. */
-void work_run_start(struct req *, int fd);
-void work_run_reopened(struct req *, int fd);
+/* Start the work of an admitted call.  *fd is what RESOLVE opened or -1; work
+ * that keeps it sets it to -1. */
+void work_start(struct req *, int *fd);
+/* The one thing that was resolved again, opened; *fd likewise. */
+void work_reopened(struct req *, const struct facts *, int *fd);
+/* work_run.c */
+void work_run_start(struct req *, int *fd);
+void work_run_reopened(struct req *, int *fd);
 
 /* Ask pathd for item i of the plan again, alone and to be opened; flags as in
  * struct resolve. */

@@ -91,33 +91,32 @@ refuse_layer(struct req *r, const char *details)
 }
 
 static int
-send_bind(struct req *r, int dirfd)
+send_bind(struct req *r, int *dirfd)
 {
 	struct spawn_bind b = {0};
 	struct wbuf w;
-	int copy, rc;
+	int rc;
 
-	if ((copy = fcntl(dirfd, F_DUPFD_CLOEXEC, 4)) == -1)
-		return -1;
 	b.rw = r->dec.cwd_readonly ? 0 : 1;
 	b.inner = r->dec.spawn.cwd; /* borrowed */
 	wbuf_init(&w, IMSG_MAX_PAYLOAD);
 	spawn_bind_put(&w, &b);
-	rc = peer_send(r->snap->execd, ME_SPAWN_BIND, r->rid, copy, &w);
+	rc = peer_send(r->snap->execd, ME_SPAWN_BIND, r->rid, *dirfd, &w);
+	*dirfd = -1;
 	wbuf_free(&w);
 	return rc;
 }
 
-/* dirfd is borrowed; -1 when there is no working directory of the policy. */
+/* *dirfd is taken; -1 when there is no working directory of the policy. */
 static void
-spawn(struct req *r, int dirfd)
+spawn(struct req *r, int *dirfd)
 {
 	struct spawn *s = &r->dec.spawn;
 	struct wbuf w;
 	int fd = -1;
 
 	if (r->snap->execd == NULL || !r->snap->execd->ready ||
-	    (dirfd != -1 && send_bind(r, dirfd) == -1)) {
+	    (*dirfd != -1 && send_bind(r, dirfd) == -1)) {
 		answer_error(r, C_SRV_UNAVAILABLE, NULL, NULL, 1);
 		return;
 	}
@@ -142,22 +141,22 @@ spawn(struct req *r, int dirfd)
 }
 
 void
-work_run_start(struct req *r, int fd)
+work_run_start(struct req *r, int *fd)
 {
 	char details[64];
 
 	if (layers_missing(r, details, sizeof(details)))
 		refuse_layer(r, details);
 	else if (r->dec.cwd_item < 0)
-		spawn(r, -1);
-	else if (fd != -1 && r->plan.nitems == 1)
+		spawn(r, fd);
+	else if (*fd != -1 && r->plan.nitems == 1)
 		spawn(r, fd);
 	else
 		work_reopen(r, (size_t)r->dec.cwd_item, RESOLVE_OPENDIR);
 }
 
 void
-work_run_reopened(struct req *r, int fd)
+work_run_reopened(struct req *r, int *fd)
 {
 	spawn(r, fd);
 }

@@ -51,7 +51,7 @@ worker_facts(struct req *r, struct imsg *m)
 	if (r->state == RS_REOPEN) {
 		if (facts_decode(m, &one, 1) == -1)
 			return -1;
-		work_reopened(r, &one, m->fd);
+		work_reopened(r, &one, &m->fd);
 		facts_clear(&one);
 		return 0;
 	}
@@ -66,7 +66,7 @@ worker_facts(struct req *r, struct imsg *m)
 		if (!facts_plausible(&r->facts[i], r->plan.items[i].nrefs))
 			return -1;
 	req_owed(r, NULL);
-	step_facts(r, m->fd);
+	step_facts(r, &m->fd);
 	return 0;
 }
 
