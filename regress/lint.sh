@@ -79,10 +79,12 @@ only 'fork|vfork|_Fork|clone' \
     'monitor/(spawn|abxd|ctl/probe)\.c|pathd/pool\.c|execd/.*' \
     'only what starts programs makes processes'
 only 'socket|bind|listen|connect' \
-    'monitor/sock\.c|execd/.*' 'only the parent makes sockets'
-only 'accept|accept4' 'listener/.*' 'only the listener accepts'
+    'monitor/sock\.c|monitor/ctl/control\.c|execd/.*' \
+    'only the parent and abxctl make sockets'
+only 'accept|accept4' 'listener/.*|monitor/control\.c' \
+    'only the listener accepts clients, and the monitor abxctl'
 files='open(64)?|openat(64)?|f?re?open(64)?|fopen(64)?|opendir|scandir|creat(64)?'
-startup='abxd|boot|conffile|confset|confdirs|parent'
+startup='abxd|boot|child|conffile|confset|confdirs|parent'
 only "$files|mkstemp|mkostemp|dlopen" \
     "common/(jail|proc)\.c|monitor/($startup)\.c|monitor/ctl/.*|pathd/.*|execd/.*" \
     'only pathd, execd, start-up code and the loader open files'
