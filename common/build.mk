@@ -59,7 +59,8 @@ LISTENER_SRC = listener/main.c listener/accept.c listener/ask.c \
 PATHD_SRC = pathd/main.c pathd/pool.c pathd/worker.c pathd/put_job.c \
 	pathd/list_job.c pathd/filter.c ${PATHD_PURE_SRC}
 
-EXECD_SRC = execd/main.c execd/job.c execd/spawn.c execd/pump.c \
+EXECD_SRC = execd/main.c execd/job.c execd/job_start.c \
+	execd/job_launch.c execd/job_say.c execd/spawn.c execd/pump.c \
 	execd/protect.c execd/mounts.c execd/etc.c execd/filter.c \
 	${EXECD_PURE_SRC}
 
@@ -327,3 +328,58 @@ clean:
 	find common listener monitor pathd execd policy regress \( \
 	    -name '*.o' -o -name '*.[auf]o' -o -name '*.[auf]o.d' -o \
 	    -name '*.o.d' -o -name '*.t' \) -exec rm -f {} +
+
+# --- fuzz targets: clang with libFuzzer, see regress/fuzz/fuzz.h --------------
+# fuzz-build builds them all, fuzz-replay feeds each its corpus once (quick,
+# part of the tests), fuzz lets each look for SECONDS.  What is found goes to
+# build/fuzz/.
+FUZZ_CC ?= clang
+SECONDS ?= 10
+FUZZ_NAMES = argv body codec conf frame gate glob http_chunk http_fields \
+	http_head http_reply imsg json keep path payload policy run_render \
+	shlex size target wire
+FUZZ_SRC = regress/fuzz/argv.c regress/fuzz/body.c regress/fuzz/codec.c \
+	regress/fuzz/conf.c regress/fuzz/frame.c regress/fuzz/gate.c \
+	regress/fuzz/glob.c regress/fuzz/http_chunk.c \
+	regress/fuzz/http_fields.c regress/fuzz/http_head.c \
+	regress/fuzz/http_reply.c regress/fuzz/imsg.c regress/fuzz/json.c \
+	regress/fuzz/keep.c regress/fuzz/path.c regress/fuzz/payload.c \
+	regress/fuzz/policy.c regress/fuzz/run_render.c regress/fuzz/shlex.c \
+	regress/fuzz/size.c regress/fuzz/target.c regress/fuzz/wire.c
+FUZZ_LIB_SRC = ${BASE_SRC} ${COMMON_SRC} ${POLICY_SRC} \
+	${LISTENER_PURE_SRC} monitor/gate.c ${PATHD_PURE_SRC} \
+	${EXECD_PURE_SRC} regress/fuzz/fuzz.c regress/fuzz/model.c \
+	regress/fuzz/decide.c
+FUZZ_BIN = ${FUZZ_SRC:.c=.fz}
+FUZZ_FO = ${FUZZ_SRC:.c=.fo}
+FUZZ_LIB_FO = ${FUZZ_LIB_SRC:.c=.fo}
+FUZZ_FLAGS = -O1 -g -fno-omit-frame-pointer -fno-common \
+	-fno-sanitize-recover=all -DABX_SANITIZE
+DEPS += ${FUZZ_SRC:.c=.fo.d} ${FUZZ_LIB_SRC:.c=.fo.d}
+
+.SUFFIXES: .fo .fz
+.c.fo:
+	@echo "  CC $< (fuzzer)"
+	${V}${FUZZ_CC} ${CFLAGS_ALL} ${FUZZ_FLAGS} ${PIE} \
+	    -fsanitize=fuzzer-no-link,address,undefined -MMD -MP -MF $@.d \
+	    -c $< -o $@
+.fo.fz:
+	@echo "  LD $@"
+	${V}${FUZZ_CC} ${FUZZ_FLAGS} -fsanitize=fuzzer,address,undefined -pie \
+	    -o $@ $< $B/fuzz/libfuzz.a ${L_EVENT} ${L_JSON} ${L_HASH} \
+	    ${L_COMMON}
+$B/fuzz/libfuzz.a: ${FUZZ_LIB_FO}
+	@mkdir -p $B/fuzz
+	@rm -f $@
+	${V}${AR} rcD $@ ${FUZZ_LIB_FO}
+# An object that make would delete as a step on the way would be built again.
+${FUZZ_BIN}: $B/fuzz/libfuzz.a ${FUZZ_FO}
+
+.PHONY: fuzz-build fuzz fuzz-replay
+fuzz-build: ${FUZZ_BIN}
+
+fuzz: ${FUZZ_BIN}
+	@sh regress/fuzz/run.sh fuzz ${SECONDS} ${FUZZ_NAMES}
+
+fuzz-replay: ${FUZZ_BIN}
+	@sh regress/fuzz/run.sh replay ${FUZZ_NAMES}

@@ -34,11 +34,11 @@
 #elif defined(__riscv) && __riscv_xlen == 64
 #define NATIVE_ARCH AUDIT_ARCH_RISCV64
 #else
-#error "name the AUDIT_ARCH of this machine"
+#define NATIVE_ARCH 0
 #endif
-#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "the low half of an argument lies elsewhere"
-#endif
+_Static_assert(NATIVE_ARCH != 0, "name the AUDIT_ARCH of this machine");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+    "the low half of an argument lies elsewhere");
 
 /* The newest number that the list names (open_tree_attr); what is newer
  * answers ENOSYS until somebody has read what it does. */
@@ -300,10 +300,10 @@ build_rest(struct xl_filter *f)
 #undef LOAD
 #undef JUMP
 
-	if ((f->code = malloc(sizeof(prog))) == NULL)
-		return -1;
-	memcpy(f->code, prog, sizeof(prog));
 	f->len = sizeof(prog);
+	if ((f->code = malloc(f->len)) == NULL)
+		return -1;
+	memcpy(f->code, prog, f->len);
 	return 0;
 }
 

@@ -55,10 +55,12 @@ static void
 own_add(int fd)
 {
 	struct stat st;
+	dev_t *p;
 
-	own = reallocarray(own, nown + 1, sizeof(*own));
-	if (own == NULL || fstat(fd, &st) == -1)
+	p = reallocarray(own, nown + 1, sizeof(*own));
+	if (p == NULL || fstat(fd, &st) == -1)
 		fatal("mounts");
+	own = p;
 	own[nown++] = st.st_dev;
 }
 
@@ -132,9 +134,10 @@ show(enum shown_kind kind, const char *path, int rw)
 		close(fd);
 		return;
 	}
-	shown = reallocarray(shown, nshown + 1, sizeof(*shown));
-	if (shown == NULL)
+	s = reallocarray(shown, nshown + 1, sizeof(*shown));
+	if (s == NULL)
 		fatal("mounts");
+	shown = s;
 	s = &shown[nshown++];
 	s->kind = kind;
 	s->fd = fd;

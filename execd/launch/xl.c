@@ -39,7 +39,7 @@ filter_get(struct rbuf *r, struct xl_filter *f)
 
 	if (p != NULL && f->len % 8 != 0)
 		r->err = 1;
-	if (r->err || f->len == 0) {
+	if (p == NULL || r->err || f->len == 0) {
 		f->len = 0;
 		return;
 	}

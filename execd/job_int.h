@@ -1,0 +1,97 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * The job table from inside: what job.c (states and ends), job_start.c,
+ * job_launch.c (the launcher's words) and job_say.c (what is sent) share.
+ */
+#ifndef ABX_EXECD_JOB_INT_H
+#define ABX_EXECD_JOB_INT_H
+
+#include <sys/types.h>
+
+#include <event2/event_struct.h>
+
+#include "execd/driver.h"
+#include "execd/job.h"
+#include "execd/pump.h"
+
+enum job_state {
+	JOB_START, /* the sandbox is built, the program has not started */
+	JOB_RUN,   /* it runs */
+	JOB_TERM,  /* it was asked to end, the grace runs */
+	JOB_DRAIN, /* it ended; what it started may still write */
+	JOB_KILL,  /* the launcher was told to kill all that is left */
+	JOB_STUCK, /* the whole sandbox was told to die */
+	JOB_OVER   /* the end is said; output or bubblewrap may be left */
+};
+
+struct job {
+	struct job *next;
+	uint64_t id;
+	enum job_state state;
+	int probe;
+	pid_t bwrap;	   /* 0 when reaped */
+	pid_t init;	   /* the launcher outside, 0 when not known */
+	int pidfd;	   /* of it */
+	int err;	   /* bubblewrap's complaints */
+	struct chan *chan; /* to the launcher; NULL when it is gone */
+	struct pump *pump;
+	int frames_r, stdin_w; /* for the monitor, until STARTED */
+	uint64_t start_us, grace_ms, idle_ms, timeout_ms;
+	struct event phase, timeout, idle;
+	struct event init_ev; /* the launcher's end */
+	int init_gone;
+	struct xl_ready ready;
+	struct run_end end;
+	int ended; /* end.status is real */
+	int empty; /* the tree was seen to be empty */
+};
+
+extern struct job_table {
+	struct job_conf conf;
+	struct exec_hello hello;
+	struct job *jobs;
+	size_t n;
+	int stopping;
+} jobs;
+
+extern const struct pump_ops job_pump_ops;
+
+/* ---- job.c ---- */
+
+/* A job in no state yet, in the table; NULL when out of memory. */
+struct job *job_new(uint64_t id, const struct spawn *);
+struct job *job_find(uint64_t id);
+/* The only place that changes the state; each state sets its own clock. */
+void job_enter(struct job *, enum job_state);
+/* Answer FAILED, or for the probe HELLO, and let go.  May free the job. */
+void job_fail(struct job *, uint16_t code, int err, const char *layer);
+/* Say the end.  The job is JOB_OVER then, or freed. */
+void job_finish(struct job *);
+/* Kill the sandbox from outside, in every way there is. */
+void job_kill_sandbox(struct job *);
+/* End the job if bubblewrap, the launcher and its socket are all gone. */
+void job_sandbox_gone(struct job *);
+
+/* ---- job_launch.c ---- */
+
+int job_launch_msg_cb(struct chan *, struct imsg *, void *);
+void job_launch_gone_cb(struct chan *, int error, void *);
+
+/* ---- job_say.c ---- */
+
+/* To the monitor; the writer (may be NULL) is freed, fd is taken. */
+void job_tell(uint16_t type, uint64_t id, int fd, struct wbuf *);
+/* HELLO; text is "" or what is missing. */
+void job_hello(uint32_t layers, uint32_t abi, const char *text);
+/* HELLO from what the probe found. */
+void job_probe_over(const struct job *);
+/* To the launcher, when it is there; fd is taken. */
+void job_order(
+    struct job *, uint16_t type, int fd, const void *payload, size_t n);
+void job_order_signal(struct job *, int sig);
+/* The same with a payload of any size; the writer is freed.  0, or -1 with
+ * errno, E2BIG when it is larger than its bound. */
+int job_order_large(struct job *, uint16_t type, struct wbuf *);
+
+#endif

@@ -1,0 +1,136 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * What the job table says to the monitor and to launchers.  Owns no state of
+ * a job.
+ */
+#include "execd/job_int.h"
+
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "common/msg.h"
+
+#define INLINE_MAX (40 * 1024) /* larger payloads go by memfd */
+
+/* ---- the monitor ---- */
+
+void
+job_tell(uint16_t type, uint64_t id, int fd, struct wbuf *w)
+{
+	if (w != NULL && w->err)
+		fatalx("out of memory");
+	if (chan_send(jobs.conf.mon, type, id, fd, w == NULL ? NULL : w->p,
+		w == NULL ? 0 : w->len) == -1 &&
+	    errno != EPIPE)
+		fatal("cannot tell the monitor %s", msg_name(type));
+	if (w != NULL)
+		wbuf_free(w);
+}
+
+void
+job_refuse(uint64_t id, uint16_t code, int err, const char *layer)
+{
+	struct spawn_failed f = {code, err, ""};
+	struct wbuf w;
+
+	strlcpy(f.layer, layer, sizeof(f.layer));
+	wbuf_init(&w, 256);
+	spawn_failed_put(&w, &f);
+	job_tell(ME_FAILED, id, -1, &w);
+}
+
+void
+job_hello(uint32_t layers, uint32_t abi, const char *text)
+{
+	struct wbuf w;
+
+	jobs.hello.layers = layers;
+	jobs.hello.landlock_abi = abi;
+	strlcpy(jobs.hello.text, text, sizeof(jobs.hello.text));
+	wbuf_init(&w, 512);
+	exec_hello_put(&w, &jobs.hello);
+	job_tell(ME_HELLO, 0, -1, &w);
+	jobs.conf.probed(&jobs.hello);
+}
+
+void
+job_probe_over(const struct job *j)
+{
+	uint32_t layers = j->ready.layers;
+	const char *text = "";
+
+	if (!j->ended || !WIFEXITED(j->end.status) ||
+	    WEXITSTATUS(j->end.status) != 0) {
+		text = "namespaces: the probe did not end well";
+		layers = 0;
+	} else if ((layers & LAYER_LANDLOCK) == 0)
+		text = "landlock: this kernel has none";
+	job_hello(layers, j->ready.abi, text);
+}
+
+/* ---- the launcher ---- */
+
+void
+job_order(struct job *j, uint16_t type, int fd, const void *p, size_t n)
+{
+	if (j->chan == NULL) {
+		if (fd != -1)
+			close(fd);
+		return;
+	}
+	if (chan_send(j->chan, type, j->id, fd, p, n) == -1)
+		log_warn(
+		    "run %llu: %s", (unsigned long long)j->id, msg_name(type));
+}
+
+void
+job_order_signal(struct job *j, int sig)
+{
+	uint8_t b = (uint8_t)sig;
+
+	job_order(j, XL_SIGNAL, -1, &b, 1);
+}
+
+/* A sealed memfd with these bytes, or -1 with errno. */
+static int
+sealed(const struct wbuf *w)
+{
+	int fd;
+
+	fd = memfd_create("payload", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd == -1)
+		return -1;
+	if (write(fd, w->p, w->len) == (ssize_t)w->len &&
+	    fcntl(fd, F_ADD_SEALS,
+		F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) == 0)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* Send a payload of any size; the writer is freed.  0, or -1 with errno. */
+int
+job_order_large(struct job *j, uint16_t type, struct wbuf *w)
+{
+	uint8_t none = 0;
+	int fd = -1, rc = 0;
+
+	if (w->err) {
+		errno = E2BIG;
+		rc = -1;
+	} else if (w->len <= INLINE_MAX)
+		job_order(j, type, -1, w->p, w->len);
+	else if ((fd = sealed(w)) == -1)
+		rc = -1;
+	else
+		job_order(j, type, fd, &none, 1);
+	wbuf_free(w);
+	return rc;
+}

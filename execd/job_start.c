@@ -1,0 +1,202 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * Starting a run: the checks that need no sandbox, the sandbox, the pipes,
+ * and everything that the launcher needs, said at once.
+ */
+#include "execd/job_int.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "common/codes.h"
+#include "common/log.h"
+#include "common/msg.h"
+
+#define START_MAX_MS 20000 /* of the probe */
+#define JOBS_MAX 1024
+#define COMMAND_NOFILE 1024
+#define WORDS_MAX (8 * 1024 * 1024) /* argv and env of one run */
+#define WORD_MAX (128 * 1024 - 1)   /* the kernel's MAX_ARG_STRLEN */
+
+/* Pipes for the program's output and the frames; the program's ends go to
+ * the launcher.  0, or -1 with errno. */
+static int
+job_pipes(struct job *j, const struct spawn *s)
+{
+	int p[4][2] = {{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}}, i;
+	int n = (s->flags & SPAWN_STDIN) != 0 ? 4 : 3, save;
+	uint8_t which;
+
+	for (i = 0; i < n; i++)
+		if (pipe2(p[i], O_CLOEXEC) == -1)
+			goto fail;
+	if (fcntl(p[0][0], F_SETFL, O_NONBLOCK) == -1 ||
+	    fcntl(p[1][0], F_SETFL, O_NONBLOCK) == -1 ||
+	    fcntl(p[2][1], F_SETFL, O_NONBLOCK) == -1)
+		goto fail;
+	j->pump = pump_new(jobs.conf.base, p[0][0], p[1][0], p[2][1], s->flags,
+	    s->max_output, &job_pump_ops, j);
+	if (j->pump == NULL)
+		goto fail;
+	j->frames_r = p[2][0];
+	which = 1;
+	job_order(j, XL_STDIO, p[0][1], &which, 1);
+	which = 2;
+	job_order(j, XL_STDIO, p[1][1], &which, 1);
+	if (n == 4) {
+		j->stdin_w = p[3][1];
+		which = 0;
+		job_order(j, XL_STDIO, p[3][0], &which, 1);
+	}
+	return 0;
+fail:
+	save = errno;
+	for (i = 0; i < n; i++) {
+		if (p[i][0] != -1)
+			close(p[i][0]);
+		if (p[i][1] != -1)
+			close(p[i][1]);
+	}
+	errno = save;
+	return -1;
+}
+
+/* XL_SETUP for these binds.  0, or -1 with errno. */
+static int
+job_setup(struct job *j, const struct profile_binds *b)
+{
+	struct xl_setup x;
+	struct wbuf w;
+
+	if (jobs.conf.driver->profile_for(b, &x) == -1)
+		return -1;
+	wbuf_init(&w, WORDS_MAX);
+	xl_setup_put(&w, &x);
+	/* the filters are the driver's own */
+	x.nfilters = 0;
+	memset(&x.nofork, 0, sizeof(x.nofork));
+	xl_setup_clear(&x);
+	return job_order_large(j, XL_SETUP, &w);
+}
+
+static int
+job_command(struct job *j, const struct spawn *s)
+{
+	struct wbuf w;
+
+	wbuf_init(&w, WORDS_MAX);
+	xl_run_put(&w, s, COMMAND_NOFILE);
+	return job_order_large(j, XL_RUN, &w);
+}
+
+/* Start the sandbox and say everything that it needs; the launcher reads it
+ * when it is there.  On failure the job was answered and freed. */
+static void
+job_run(struct job *j, const struct spawn *s, const struct profile_binds *b)
+{
+	struct sandbox sb = {0, -1, -1};
+
+	job_enter(j, JOB_START);
+	if (jobs.conf.driver->run(b, &sb) == -1) {
+		job_fail(j, C_SBX_UNAVAILABLE, errno, "namespaces");
+		return;
+	}
+	j->bwrap = sb.pid;
+	j->err = sb.err;
+	j->chan = chan_new(
+	    jobs.conf.base, sb.sock, job_launch_msg_cb, job_launch_gone_cb, j);
+	if (j->chan == NULL)
+		close(sb.sock);
+	else if (job_setup(j, b) == 0 && job_pipes(j, s) == 0 &&
+		 job_command(j, s) == 0)
+		return;
+	if (errno == E2BIG)
+		job_fail(j, C_ARGS_TOO_LARGE, E2BIG, "argv");
+	else
+		job_fail(j, C_SRV_UNAVAILABLE, errno, "start");
+}
+
+static int
+too_large(const struct strlist *l)
+{
+	size_t i;
+
+	for (i = 0; i < l->n; i++)
+		if (strlen(l->v[i]) > WORD_MAX)
+			return 1;
+	return 0;
+}
+
+static const char *
+missing_layer(uint32_t layers)
+{
+	uint32_t no = (jobs.conf.require | LAYER_NAMESPACES) & ~layers;
+
+	if ((no & LAYER_NAMESPACES) != 0)
+		return "namespaces";
+	if ((no & LAYER_SECCOMP) != 0)
+		return "seccomp";
+	if ((no & LAYER_LANDLOCK) != 0)
+		return "landlock";
+	return (no & LAYER_CGROUP) != 0 ? "cgroup" : NULL;
+}
+
+static void
+job_start(uint64_t id, const struct spawn *s, const struct profile_binds *b)
+{
+	const char *layer = missing_layer(jobs.hello.layers);
+	struct job *j;
+
+	if (layer != NULL)
+		job_refuse(id, C_SBX_UNAVAILABLE, 0, layer);
+	else if (too_large(&s->argv) || too_large(&s->env))
+		job_refuse(id, C_ARGS_TOO_LARGE, E2BIG, "argv");
+	else if (jobs.stopping || jobs.n >= JOBS_MAX ||
+		 (j = job_new(id, s)) == NULL)
+		job_refuse(id, C_SRV_UNAVAILABLE, EAGAIN, "start");
+	else
+		job_run(j, s, b);
+}
+
+int
+job_spawn(uint64_t id, const struct spawn *s, struct profile_binds *b)
+{
+	int rc = 0;
+
+	if (job_find(id) != NULL)
+		rc = -1;
+	else
+		job_start(id, s, b);
+	profile_clear(b);
+	return rc;
+}
+
+void
+job_probe(const char *missing)
+{
+	static const struct profile_binds none;
+	static char path[] = "/usr/bin/true", word[] = "true", root[] = "/";
+	char *progs[] = {path}, *argv[] = {word};
+	struct spawn s = {0};
+	struct job *j;
+
+	if (*missing != '\0') {
+		log_warnx("%s", missing);
+		job_hello(0, 0, missing);
+		return;
+	}
+	s.progs.v = progs;
+	s.argv.v = argv;
+	s.progs.n = s.argv.n = 1;
+	s.cwd = root;
+	s.timeout_ms = START_MAX_MS;
+	if ((j = job_new(0, &s)) == NULL)
+		fatal("probe");
+	j->probe = 1;
+	job_run(j, &s, &none);
+}
