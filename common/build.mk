@@ -70,7 +70,7 @@ LAUNCH_SRC = execd/launch/launch.c execd/launch/init.c \
 MONITOR_SRC = monitor/main.c monitor/filter.c monitor/gate.c monitor/req.c \
 	monitor/principal.c monitor/limits.c monitor/answer.c monitor/step.c \
 	monitor/work.c monitor/work_run.c monitor/worker.c monitor/peers.c \
-	monitor/core.c monitor/audit.c monitor/snap.c monitor/control.c monitor/idem.c monitor/load.c monitor/confset.c \
+	monitor/core.c monitor/audit.c monitor/snap.c monitor/control.c monitor/idem.c monitor/host.c monitor/load.c monitor/confset.c \
 	monitor/conffile.c monitor/confdirs.c
 
 ABXD_SRC = monitor/abxd.c monitor/parent.c monitor/child.c \

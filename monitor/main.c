@@ -230,6 +230,8 @@ mon_parent_msg(struct imsg *m)
 		return snapshot(m);
 	case PC_RELOAD_FAIL:
 		return mon.cur == NULL ? -1 : reload_fail(m);
+	case PC_POSTURE:
+		return host_note(m);
 	case PC_CHILD_UP:
 		return child_up(m);
 	case PC_CHILD_GONE:

@@ -195,6 +195,11 @@ int worker_end(struct req *, struct imsg *);
 /* core.c: the operations that need no worker. */
 void core_health(struct req *);
 void core_capabilities(struct req *);
+/* host.c */
+void host_info(struct req *);
+void host_posture(struct req *);
+/* What the parent says of a process's confinement (PC_POSTURE).  0 or -1. */
+int host_note(const struct imsg *);
 /* core.check after the outer call was admitted: plan the inner one. */
 void core_check(struct req *);
 void core_check_answer(struct req *);

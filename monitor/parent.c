@@ -103,6 +103,25 @@ open_door(struct parent *p)
 	announce(p);
 }
 
+/* The monitor answers for what everybody's confinement really is. */
+static void
+tell_posture(struct parent *p, const struct child *c)
+{
+	struct child *m = p->kids[PROC_MONITOR];
+	struct wbuf w;
+
+	if (m == NULL || !m->ready || c == NULL || !c->ready)
+		return;
+	wbuf_init(&w, 512);
+	wput_u8(&w, (uint8_t)c->kind);
+	wput_u32(&w, c->generation);
+	wput_raw(&w, c->posture, strlen(c->posture));
+	if (w.err || chan_send(m->chan, PC_POSTURE, 0, -1, w.p, w.len) == -1)
+		log_warnx(
+		    "cannot tell the monitor about %s", proc_name(c->kind));
+	wbuf_free(&w);
+}
+
 static void
 monitor_ready(struct parent *p)
 {
@@ -129,6 +148,7 @@ monitor_ready(struct parent *p)
 	p->control = -1;
 	for (k = 0; k < PROC_COUNT; k++) {
 		c = p->kids[k];
+		tell_posture(p, c);
 		if (c != NULL && c->ready &&
 		    (k == PROC_PATHD || k == PROC_EXECD))
 			child_connect(p, c);
@@ -145,6 +165,10 @@ child_ready(struct parent *p, struct child *c, const struct imsg *m)
 	c->ready = 1;
 	log_info("%s[%d]: %.*s", proc_name(c->kind), c->pid, (int)m->len,
 	    (const char *)m->payload);
+	snprintf(c->posture, sizeof(c->posture), "%.*s", (int)m->len,
+	    (const char *)m->payload);
+	if (c->kind != PROC_MONITOR)
+		tell_posture(p, c);
 	if (c->kind == PROC_MONITOR)
 		monitor_ready(p);
 	else if (c->kind == PROC_LISTENER)

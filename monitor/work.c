@@ -333,6 +333,18 @@ work_check(struct req *r, int *fd)
 	core_check(r);
 }
 
+static void
+work_info(struct req *r, int *fd)
+{
+	host_info(r);
+}
+
+static void
+work_posture(struct req *r, int *fd)
+{
+	host_posture(r);
+}
+
 static const struct {
 	uint16_t op;
 	void (*f)(struct req *, int *);
@@ -340,6 +352,8 @@ static const struct {
     {OP_core_health, work_health},
     {OP_core_capabilities, work_capabilities},
     {OP_core_check, work_check},
+    {OP_core_posture, work_posture},
+    {OP_system_info, work_info},
     {OP_files_list, work_list},
     {OP_files_stat, work_stat},
     {OP_files_download, work_download},
