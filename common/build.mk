@@ -224,12 +224,13 @@ $A/abxctl: ${CTL_AO} ${POLICY_AO} ${CORE_AO} ${PROC_AO}
 	    ${L_JAIL} ${L_JSON} ${L_HASH} ${L_COMMON}
 
 # --- one process alone, with a stand-in for the others ------------------------
-$B/regress/execd_drive: regress/privsep/execd_drive.o \
-	regress/privsep/execd_peer.o ${CORE_O} $B/regress/cmd_calls \
+DRIVE_O = regress/privsep/execd_drive.o regress/privsep/execd_peer.o \
+	regress/privsep/drive_run.o regress/privsep/drive_box.o
+DEPS += ${DRIVE_O:.o=.o.d}
+$B/regress/execd_drive: ${DRIVE_O} ${CORE_O} $B/regress/cmd_calls \
 	$B/abx-execd $B/abx-launch
 	@mkdir -p $B/regress
-	${LINK} regress/privsep/execd_drive.o regress/privsep/execd_peer.o \
-	    ${CORE_O} ${L_HASH} ${L_COMMON}
+	${LINK} ${DRIVE_O} ${CORE_O} ${L_HASH} ${L_COMMON}
 $B/regress/cmd_calls: regress/privsep/cmd_calls.o
 	@mkdir -p $B/regress
 	${LINK} regress/privsep/cmd_calls.o

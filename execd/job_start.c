@@ -186,7 +186,6 @@ job_probe(const char *missing)
 	struct job *j;
 
 	if (*missing != '\0') {
-		log_warnx("%s", missing);
 		job_hello(0, 0, missing);
 		return;
 	}

@@ -265,11 +265,14 @@ mon_gone_cb(struct chan *c, int error, void *arg)
 static void
 probed(const struct exec_hello *h)
 {
-	log_info("sandboxes have layers %s%s%sabi %u%s%s",
-	    (h->layers & LAYER_NAMESPACES) != 0 ? "namespaces " : "",
-	    (h->layers & LAYER_SECCOMP) != 0 ? "seccomp " : "",
-	    (h->layers & LAYER_LANDLOCK) != 0 ? "landlock " : "",
-	    h->landlock_abi, h->text[0] != '\0' ? ": " : "", h->text);
+	if (h->layers == 0)
+		log_warnx("no sandbox: %s", h->text);
+	else
+		log_info("sandboxes have%s%s%s, landlock abi %u%s%s",
+		    (h->layers & LAYER_NAMESPACES) != 0 ? " namespaces" : "",
+		    (h->layers & LAYER_SECCOMP) != 0 ? " seccomp" : "",
+		    (h->layers & LAYER_LANDLOCK) != 0 ? " landlock" : "",
+		    h->landlock_abi, h->text[0] != '\0' ? ": " : "", h->text);
 }
 
 static void

@@ -1,0 +1,63 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * What the tests of execd share: one execd, its directories, and a way to say
+ * what went wrong.
+ */
+#ifndef ABX_EXECD_DRIVE_H
+#define ABX_EXECD_DRIVE_H
+
+#include <stdio.h>
+
+#include "regress/privsep/execd_peer.h"
+
+extern struct peer peer;
+extern struct peer_conf conf;
+extern char work[64];	/* bound, writable */
+extern char other[64];	/* not bound */
+extern char secret[96]; /* in work, protected */
+extern const char *test_name;
+extern int failures;
+
+#define CHECK(cond, ...)                                                       \
+	do {                                                                   \
+		if (!(cond)) {                                                 \
+			failures++;                                            \
+			printf("FAIL %s:%d %s: ", test_name, __LINE__, #cond); \
+			printf(__VA_ARGS__);                                   \
+			printf("\n");                                          \
+		}                                                              \
+	} while (0)
+
+/* Run a script in work; the result is valid until the next. */
+struct run *sh(const char *script);
+/* What a script prints. */
+const char *out(const char *script);
+/* Seconds of the monotonic clock. */
+double now(void);
+/* How many processes of the machine have this word in their arguments. */
+int marked(const char *mark);
+
+/* drive_run.c: how programs end, output, input, limits */
+void test_ends(void);
+void test_failures(void);
+void test_timeout(void);
+void test_grandchildren(void);
+void test_cancel(void);
+void test_output(void);
+void test_environment(void);
+void test_limits(void);
+/* drive_box.c: what can be seen and done inside */
+void test_status(void);
+void test_processes(void);
+void test_files(void);
+void test_readonly(void);
+void test_namespaces(void);
+void test_sockets(void);
+void test_strict(void);
+void test_protected(void);
+void test_swapped(void);
+void test_calls(void);
+void test_covers(void);
+
+#endif
