@@ -39,7 +39,7 @@ PROC_SRC = common/chan.c common/proc.c common/jail.c
 
 POLICY_SRC = policy/model.c policy/findings.c policy/suggest.c policy/json.c \
 	policy/tree.c policy/confkey.c policy/confcheck.c policy/confscope.c \
-	policy/confrule.c policy/confauth.c policy/conflisten.c \
+	policy/confrule.c policy/confceil.c policy/confauth.c policy/conflisten.c \
 	policy/conffinish.c policy/config.c policy/preset.c policy/print.c \
 	policy/lint.c policy/lintcmd.c policy/lintshadow.c policy/lists.c \
 	policy/selector.c policy/argv.c policy/shlex.c policy/envrule.c \

@@ -136,6 +136,12 @@ confdirs_canonical(const char *path)
 	return strdup(out);
 }
 
+char *
+confdirs_canonical_cb(const char *path, void *arg)
+{
+	return confdirs_canonical(path);
+}
+
 int
 confdirs_within(const char *path, const char *dir)
 {

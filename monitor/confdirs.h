@@ -27,6 +27,8 @@ char *confdirs_run(
 char *confdirs_canonical(const char *path);
 /* 1 when path is dir or lies below it; both absolute and normal. */
 int confdirs_within(const char *path, const char *dir);
+/* confdirs_canonical as conf_world wants it; arg is not used. */
+char *confdirs_canonical_cb(const char *path, void *arg);
 /*
  * Append every directory that no caller and no command may reach, as spelled
  * and canonical: state, configuration, log and run directory and those of

@@ -40,13 +40,18 @@ trusted(uid_t uid)
 	return uid == 0 || uid == geteuid();
 }
 
-/* Why an open file may not be believed, or NULL.  secret: nobody else may
- * read it either. */
+/* FILE_SECRET: nobody else may read it either.  FILE_OPERATOR: it binds the
+ * starter too, so only root may have written it. */
+enum file_kind { FILE_PLAIN, FILE_SECRET, FILE_OPERATOR };
+
+/* Why an open file may not be believed, or NULL. */
 static const char *
-file_fault(const struct stat *st, int secret)
+file_fault(const struct stat *st, enum file_kind kind)
 {
 	if (!S_ISREG(st->st_mode))
 		return "is not a regular file";
+	if (kind == FILE_OPERATOR && st->st_uid != 0)
+		return "does not belong to root: chown root";
 	if (!trusted(st->st_uid))
 		return "belongs neither to root nor to the user who starts "
 		       "the service";
@@ -54,7 +59,7 @@ file_fault(const struct stat *st, int secret)
 		return "can be written by everybody: chmod o-w";
 	if ((st->st_mode & S_IWGRP) != 0 && st->st_gid != 0)
 		return "can be written by its group: chmod g-w";
-	if (secret && (st->st_mode & S_IROTH) != 0)
+	if (kind == FILE_SECRET && (st->st_mode & S_IROTH) != 0)
 		return "holds a secret and can be read by everybody: "
 		       "chmod o-r";
 	return NULL;
@@ -98,8 +103,8 @@ fail:
 /* One file whole and checked; NULL with errno, or with errno 0 when the fault
  * was said already. */
 static char *
-read_file(const char *path, size_t max, int secret, struct findings *found,
-    size_t *len)
+read_file(const char *path, size_t max, enum file_kind kind,
+    struct findings *found, size_t *len)
 {
 	struct stat st;
 	const char *why;
@@ -111,7 +116,7 @@ read_file(const char *path, size_t max, int secret, struct findings *found,
 		return NULL;
 	if (fstat(fd, &st) == -1) {
 		buf = NULL;
-	} else if ((why = file_fault(&st, secret)) != NULL) {
+	} else if ((why = file_fault(&st, kind)) != NULL) {
 		unsafe(found, path, why);
 		errno = 0;
 		buf = NULL;
@@ -155,7 +160,9 @@ read_layer(
 	char *data;
 	size_t len = 0;
 
-	data = read_file(path, CONFFILE_MAX, 0, cf->found, &len);
+	data = read_file(path, CONFFILE_MAX,
+	    layer == LAYER_OPERATOR ? FILE_OPERATOR : FILE_PLAIN, cf->found,
+	    &len);
 	if (data != NULL)
 		return add_source(cf, path, layer, data, len);
 	if (errno == ENOMEM)
@@ -355,7 +362,8 @@ conffile_token(const char *path, void *arg)
 		    "path");
 		return NULL;
 	}
-	data = read_file(path, CONFFILE_TOKEN_MAX, 1, cf->found, &len);
+	data =
+	    read_file(path, CONFFILE_TOKEN_MAX, FILE_SECRET, cf->found, &len);
 	if (data == NULL) {
 		if (errno != 0)
 			unreadable(cf->found, path, errno);

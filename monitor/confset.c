@@ -70,6 +70,8 @@ world_fill(struct confset *cs, const struct confset_opts *o)
 	w->token_file = conffile_token;
 	w->arg = &cs->files;
 	w->dir_check = conffile_dir;
+	w->canonical = confdirs_canonical_cb;
+	w->digests = o->digests;
 	return 0;
 }
 

@@ -17,6 +17,7 @@ struct confset_opts {
 	const char *file, *preset, *root, *listen;
 	int require_auth;
 	const char *const *env; /* NULL-terminated NAME=VALUE */
+	const char *digests;	/* at a reload, see struct conf_world */
 };
 
 struct confset {

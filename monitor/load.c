@@ -27,6 +27,8 @@
 #include "monitor/confset.h"
 
 #define FINDING_MAX 4000 /* bytes of one finding's text on the wire */
+#define CONTROL_MAX 107	 /* bytes of a socket's path */
+#define DIGESTS_VAR "ABX_START_DIGESTS"
 
 extern char **environ;
 
@@ -103,10 +105,15 @@ load_options(struct confset_opts *o, int argc, char **argv)
 	memset(o, 0, sizeof(*o));
 	o->env = (const char *const *)environ;
 	optind = 1;
-	while ((ch = getopt(argc, argv, "Af:Ll:p:r:")) != -1) {
+	while ((ch = getopt(argc, argv, "ADf:Ll:p:r:")) != -1) {
 		switch (ch) {
 		case 'A':
 			o->require_auth = 1;
+			break;
+		case 'D':
+			o->digests = confdirs_env(o->env, DIGESTS_VAR);
+			if (o->digests == NULL)
+				o->digests = "";
 			break;
 		case 'f':
 			o->file = optarg;
@@ -313,6 +320,109 @@ boot_users(struct boot *b, const struct conf *c)
 	return 0;
 }
 
+/* ---- what a reload will know of this environment ---- */
+
+static int
+keep(struct strlist *l, char kind, const char *text)
+{
+	char *s;
+	size_t i;
+	int r;
+
+	if (asprintf(&s, "%c:%s", kind, text) == -1)
+		return -1;
+	for (i = 0; i < l->n && strcmp(l->v[i], s) != 0; i++)
+		;
+	r = i < l->n ? 0 : strlist_add(l, s, strlen(s));
+	free(s);
+	return r;
+}
+
+/* 1 when the text starts with "NAME=" of one of the digests. */
+static int
+is_secret(const struct strlist *digests, const char *text)
+{
+	size_t i, n = strcspn(text, "=");
+
+	if (strncmp(text, "ABX_SERVER_TOKEN=", 17) == 0)
+		return 1;
+	for (i = 0; i < digests->n; i++)
+		if (strncmp(digests->v[i], text, n + 1) == 0)
+			return 1;
+	return 0;
+}
+
+/* A variable that a load reads by its own name. */
+static int
+is_read(const char *text)
+{
+	static const char *const names[] = {"HOME=", "XDG_STATE_HOME=",
+	    "XDG_RUNTIME_DIR=", "RUNTIME_DIRECTORY=", "ABX_SERVER_"};
+	size_t i;
+
+	for (i = 0; i < nitems(names); i++)
+		if (strncmp(text, names[i], strlen(names[i])) == 0)
+			return 1;
+	return 0;
+}
+
+static int
+boot_start_env(struct boot *b, const struct confset *cs)
+{
+	const struct strlist *pass = conf_env_pass(cs->conf),
+			     *digests = &cs->conf->env_digests;
+	const char *const *p;
+	size_t i;
+
+	for (i = 0; i < pass->n; i++)
+		if (keep(&b->start_env, 'E', pass->v[i]) == -1)
+			return -1;
+	for (p = cs->world.env; p != NULL && *p != NULL; p++)
+		if (is_read(*p) && !is_secret(digests, *p) &&
+		    keep(&b->start_env, 'E', *p) == -1)
+			return -1;
+	for (i = 0; i < digests->n; i++)
+		if (keep(&b->start_env, 'D', digests->v[i]) == -1)
+			return -1;
+	return 0;
+}
+
+/* Where abxctl finds the service. */
+static int
+boot_control(struct boot *b, const struct confset *cs)
+{
+	const struct conf *c = cs->conf;
+	char *run;
+	int r;
+
+	b->reload = c->reload != RELOAD_OFF;
+	b->control_group =
+	    strdup(c->control_group != NULL ? c->control_group : "");
+	if (c->control_path != NULL) {
+		b->control_path = strdup(c->control_path);
+	} else {
+		run = confdirs_run(cs->world.root_start, cs->world.env,
+		    cs->files.file, c->state_dir);
+		if (run == NULL)
+			return -1;
+		r = asprintf(&b->control_path, "%s/control", run);
+		free(run);
+		if (r == -1) {
+			b->control_path = NULL;
+			return -1;
+		}
+	}
+	if (b->control_path == NULL || b->control_group == NULL)
+		return -1;
+	if (strlen(b->control_path) > CONTROL_MAX) {
+		log_warnx("%s: too long for a socket; abxctl cannot reach the "
+			  "service: set control.path",
+		    b->control_path);
+		b->control_path[0] = '\0';
+	}
+	return 0;
+}
+
 /* 0, or -1 out of memory; the caller clears it in both cases. */
 static int
 boot_fill(struct boot *b, const struct confset *cs)
@@ -335,7 +445,8 @@ boot_fill(struct boot *b, const struct confset *cs)
 		return -1;
 	if (boot_users(b, c) == -1 || boot_listen(b, c) == -1 ||
 	    copy_list(&b->audit, &c->audit) == -1 ||
-	    copy_list(&b->protect, &cs->protect) == -1)
+	    copy_list(&b->protect, &cs->protect) == -1 ||
+	    boot_control(b, cs) == -1 || boot_start_env(b, cs) == -1)
 		return -1;
 	return boot_paths(b, cs);
 }
@@ -467,7 +578,7 @@ load_main(int argc, char **argv)
 
 	log_init("abx-loader", 0);
 	if (load_options(&o, argc, argv) == -1) {
-		log_warnx("usage: abx-monitor -L [-A] [-f file] "
+		log_warnx("usage: abx-monitor -L [-AD] [-f file] "
 			  "[-l addr:port] [-p preset] [-r root]");
 		return 2;
 	}

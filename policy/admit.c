@@ -79,6 +79,17 @@ root_guarded(
 	return is_a_root(p, f);
 }
 
+int
+ceiling_admits(const struct policy *p, const char *path)
+{
+	size_t i;
+
+	for (i = 0; i < p->ceiling.roots.n; i++)
+		if (path_below(p->ceiling.roots.v[i], path) != NULL)
+			return 1;
+	return !p->ceiling.has_roots;
+}
+
 enum code
 path_admit(const struct policy *p, const struct pscope *s,
     const struct plan_item *item, const struct facts *f, uint16_t op,
@@ -86,6 +97,9 @@ path_admit(const struct policy *p, const struct pscope *s,
 {
 	int changes = (roles & (R_WRITE | R_DELETE)) != 0;
 
+	/* Without facts the path's own spelling has to do. */
+	if (f->status != FS_OK && !ceiling_admits(p, item->path))
+		return C_POL_PATH_NOT_ALLOWED;
 	switch (f->status) {
 	case FS_OK:
 		break;
@@ -96,7 +110,7 @@ path_admit(const struct policy *p, const struct pscope *s,
 	default:
 		return C_POL_PATH_NOT_ALLOWED;
 	}
-	if (!facts_sound(p, item, f))
+	if (!facts_sound(p, item, f) || !ceiling_admits(p, f->path))
 		return C_POL_PATH_NOT_ALLOWED;
 	if (s->nosymlinks && f->symlink)
 		return C_POL_SYMLINK_DENIED;

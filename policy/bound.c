@@ -127,6 +127,9 @@ bound_call(const struct call *c, const struct stmt *st, struct decision *d)
 	d->concurrency = l->concurrency;
 	if (d->concurrency == 0 && is_stream(op, c->args))
 		d->concurrency = STREAM_CONCURRENCY;
+	if (l->concurrency_ceiling != 0 &&
+	    (d->concurrency == 0 || d->concurrency > l->concurrency_ceiling))
+		d->concurrency = l->concurrency_ceiling;
 	d->limit_key = st->sel;
 }
 

@@ -217,7 +217,7 @@ static int
 prule_copy(struct prule *r, const struct rule *from)
 {
 	r->deny = from->deny;
-	r->layer = from->layer;
+	r->unmount = from->deny && from->unmount;
 	r->has_paths = from->has_paths;
 	r->has_commands = from->has_commands;
 	r->limits = from->limits;
@@ -339,6 +339,14 @@ policy_rules(
 	return bad;
 }
 
+static int
+ceiling_copy(struct ceiling *dst, const struct ceiling *src)
+{
+	dst->readonly = src->readonly;
+	dst->has_roots = src->has_roots;
+	return strlist_copy(&dst->roots, &src->roots);
+}
+
 struct policy *
 policy_new(const struct conf *conf, struct findings *fs)
 {
@@ -349,6 +357,8 @@ policy_new(const struct conf *conf, struct findings *fs)
 		fs->nomem = 1;
 		return NULL;
 	}
+	if (ceiling_copy(&p->ceiling, &conf->rules->ceiling) == -1)
+		goto nomem;
 	if (policy_rules(p, conf->rules, fs) == -1)
 		goto fail;
 	if (policy_index(p) == -1)
@@ -390,5 +400,6 @@ policy_free(struct policy *p)
 	}
 	strlist_clear(&p->protect);
 	strlist_clear(&p->exec_dirs);
+	strlist_clear(&p->ceiling.roots);
 	free(p);
 }

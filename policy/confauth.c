@@ -36,6 +36,41 @@ conf_env(const struct cload *cl, const char *name)
 	return NULL;
 }
 
+/* The digest that the start made of a variable's secret; 0, or -1 when there
+ * is none. */
+static int
+start_digest(const struct cload *cl, const char *name, uint8_t digest[32])
+{
+	const char *s = cl->w != NULL ? cl->w->digests : NULL;
+	size_t n = strlen(name), len;
+	char hex[65];
+
+	for (; s != NULL && *s != '\0'; s += len + strspn(s + len, " ")) {
+		len = strcspn(s, " ");
+		if (len != n + 65 || strncmp(s, name, n) != 0 || s[n] != '=')
+			continue;
+		memcpy(hex, s + n + 1, 64);
+		hex[64] = '\0';
+		return hex_decode(hex, digest, 32);
+	}
+	return -1;
+}
+
+/* Keep a digest for the loads after this one. */
+static int
+keep_digest(struct cload *cl, const char *name, const uint8_t digest[32])
+{
+	char hex[65], *s;
+	int error;
+
+	hex_encode(digest, 32, hex);
+	if (asprintf(&s, "%s=%s", name, hex) == -1)
+		return conf_nomem(cl);
+	error = strlist_add(&cl->c->env_digests, s, strlen(s));
+	free(s);
+	return error == -1 ? conf_nomem(cl) : 0;
+}
+
 /* ---- secrets ---- */
 
 /* What makes a secret unusable, or NULL. */
@@ -77,12 +112,32 @@ secret_hash(struct cload *cl, const struct node *n, const char *s,
 	return 0;
 }
 
+/* The environment's, or what the start knew of it. */
+static int
+secret_of_variable(struct cload *cl, const struct node *n, uint8_t digest[32])
+{
+	const char *s = conf_env(cl, n->s);
+
+	if (s == NULL && start_digest(cl, n->s, digest) == 0)
+		return keep_digest(cl, n->s, digest);
+	if (s == NULL && cl->w != NULL && cl->w->digests != NULL) {
+		conf_find(cl, n, FIND_ERROR, "config.auth_secret_missing",
+		    "the variable %.200s was not read at the start; a "
+		    "token_env that is new at a reload needs a restart",
+		    n->s);
+		return -1;
+	}
+	if (secret_hash(cl, n, s, "the variable", digest) == -1)
+		return -1;
+	return keep_digest(cl, n->s, digest);
+}
+
 static int
 secret_from_env(struct cload *cl, const struct node *n, uint8_t digest[32])
 {
 	if (strlist_add(&cl->secret_names, n->s, n->len) == -1)
 		return conf_nomem(cl);
-	return secret_hash(cl, n, conf_env(cl, n->s), "the variable", digest);
+	return secret_of_variable(cl, n, digest);
 }
 
 static int
@@ -199,6 +254,29 @@ token_secret(struct cload *cl, const struct node *n, const struct token_in *t,
 	return -1;
 }
 
+/* 1 when no principal before has that id; else 0 after the finding. */
+static int
+id_free(struct cload *cl, const struct node *n, const char *id)
+{
+	const struct conf *c = cl->c;
+	int used = 0;
+	size_t i;
+
+	if (strcmp(id, "anonymous") == 0) {
+		conf_find(cl, n, FIND_ERROR, "config.reserved_id",
+		    "the id \"anonymous\" is reserved");
+		return 0;
+	}
+	for (i = 0; i < c->ntokens; i++)
+		used |= strcmp(c->tokens[i].id, id) == 0;
+	for (i = 0; i < c->npeers; i++)
+		used |= strcmp(c->peers[i].id, id) == 0;
+	if (used)
+		conf_find(cl, n, FIND_ERROR, "config.duplicate_id",
+		    "the id \"%s\" is used already", id);
+	return !used;
+}
+
 /* 1 when the token may stand beside those before it. */
 static int
 token_unique(struct cload *cl, const struct node *n, const struct token_in *t,
@@ -206,13 +284,9 @@ token_unique(struct cload *cl, const struct node *n, const struct token_in *t,
 {
 	size_t i;
 
+	if (!id_free(cl, node_get(n, "id"), t->id))
+		return 0;
 	for (i = 0; i < cl->c->ntokens; i++) {
-		if (strcmp(cl->c->tokens[i].id, t->id) == 0) {
-			conf_find(cl, node_get(n, "id"), FIND_ERROR,
-			    "config.duplicate_id",
-			    "the id \"%s\" is used already", t->id);
-			return 0;
-		}
 		if (digest != NULL &&
 		    ct_equal(cl->c->tokens[i].digest, digest, 32)) {
 			conf_find(cl, n, FIND_ERROR, "config.duplicate_id",
@@ -244,6 +318,14 @@ token_push(struct cload *cl, struct token_in *t, const uint8_t *digest)
 	return 0;
 }
 
+static void
+check_roles(struct cload *cl, const struct node *n, const struct strlist *roles)
+{
+	if (roles->n > ABX_MAX_ROLES)
+		conf_find(cl, node_get(n, "roles"), FIND_ERROR, "config.type",
+		    "a principal has at most %d roles", ABX_MAX_ROLES);
+}
+
 static int
 token_read(struct cload *cl, const struct node *n)
 {
@@ -252,17 +334,11 @@ token_read(struct cload *cl, const struct node *n)
 	int error, have;
 
 	error = conf_object(cl, n, token_keys, &t);
-	if (error == 0 && t.roles.n > ABX_MAX_ROLES)
-		conf_find(cl, node_get(n, "roles"), FIND_ERROR, "config.type",
-		    "a principal has at most %d roles", ABX_MAX_ROLES);
+	check_roles(cl, n, &t.roles);
 	if (error == 0) {
 		have = token_secret(cl, n, &t, digest) == 0;
-		if (t.id != NULL && strcmp(t.id, "anonymous") == 0)
-			conf_find(cl, node_get(n, "id"), FIND_ERROR,
-			    "config.reserved_id",
-			    "the id \"anonymous\" is reserved");
-		else if (t.id != NULL &&
-			 token_unique(cl, n, &t, have ? digest : NULL) && have)
+		if (t.id != NULL &&
+		    token_unique(cl, n, &t, have ? digest : NULL) && have)
 			error = token_push(cl, &t, digest);
 	}
 	explicit_bzero(digest, sizeof(digest));
@@ -298,19 +374,112 @@ put_tokens(struct out *o, const void *obj)
 	return 1;
 }
 
+/* ---- peers of unix sockets ---- */
+
+#define OFF(f) offsetof(struct conf_peer, f)
+static const struct ckey peer_keys[] = {
+    {"id", K_STR, CK_NEED, OFF(id), .check = check_name},
+    {"roles", K_LIST, 0, OFF(roles), .check = check_name},
+    {"uid", K_U32, CK_NEED, OFF(uid), 0, UINT32_MAX - 1},
+    {NULL},
+};
+#undef OFF
+
+static int
+uid_free(struct cload *cl, const struct node *n, uint32_t uid)
+{
+	size_t i;
+
+	for (i = 0; i < cl->c->npeers; i++)
+		if (cl->c->peers[i].uid == uid) {
+			conf_find(cl, node_get(n, "uid"), FIND_ERROR,
+			    "config.duplicate_id",
+			    "the uid %u is the peer \"%s\" already", uid,
+			    cl->c->peers[i].id);
+			return 0;
+		}
+	return 1;
+}
+
+/* Append and take id and roles. */
+static int
+peer_push(struct cload *cl, struct conf_peer *p)
+{
+	struct conf *c = cl->c;
+	struct conf_peer *v;
+
+	v = recallocarray(c->peers, c->npeers, c->npeers + 1, sizeof(*v));
+	if (v == NULL)
+		return conf_nomem(cl);
+	c->peers = v;
+	c->peers[c->npeers++] = *p;
+	memset(p, 0, sizeof(*p));
+	return 0;
+}
+
+static int
+peer_read(struct cload *cl, const struct node *n)
+{
+	struct conf_peer p = {0};
+	size_t before = conf_errors(cl);
+	int error;
+
+	error = conf_object(cl, n, peer_keys, &p);
+	check_roles(cl, n, &p.roles);
+	if (error == 0 && conf_errors(cl) == before &&
+	    id_free(cl, node_get(n, "id"), p.id) && uid_free(cl, n, p.uid))
+		error = peer_push(cl, &p);
+	free(p.id);
+	strlist_clear(&p.roles);
+	return error;
+}
+
+static int
+get_peers(struct cload *cl, const struct node *n, void *obj)
+{
+	return conf_each(cl, n, "a list of peers", peer_read);
+}
+
+static int
+put_peers(struct out *o, const void *obj)
+{
+	const struct conf *c = obj;
+	size_t i;
+
+	out_lit(o, "[");
+	for (i = 0; i < c->npeers; i++) {
+		if (i > 0)
+			out_lit(o, ",");
+		out_object(o, peer_keys, &c->peers[i]);
+	}
+	out_lit(o, "]");
+	return c->npeers > 0;
+}
+
 #define OFF(f) offsetof(struct conf, f)
 const struct ckey auth_keys[] = {
     {"anonymous", K_BOOL, 0, OFF(anonymous)},
     {"anonymous_health", K_BOOL, 0, OFF(anonymous_health)},
     {"exec", K_LATER},
     {"open", K_BOOL, CK_CANON, OFF(open_mode)},
-    {"peers", K_LATER},
+    {"peers", K_FUNC, .get = get_peers, .put = put_peers},
     {"tokens", K_FUNC, .get = get_tokens, .put = put_tokens},
     {NULL},
 };
 #undef OFF
 
 /* ---- what follows from all of it ---- */
+
+static int
+token_var_set(const struct cload *cl)
+{
+	uint8_t digest[32];
+	int set = conf_env(cl, TOKEN_VAR) != NULL ||
+		  start_digest(cl, TOKEN_VAR, digest) == 0;
+
+	explicit_bzero(digest, sizeof(digest));
+	return set;
+}
 
 /* ABX_SERVER_TOKEN without an "auth" block; 1 when it made a principal or a
  * finding, 0 when it is not set. */
@@ -323,12 +492,11 @@ single_token(struct cload *cl)
 	    .file = "environment",
 	    .s = name,
 	    .len = sizeof(name) - 1};
-	const char *s = conf_env(cl, TOKEN_VAR);
 	uint8_t digest[32];
 
-	if (s == NULL)
+	if (!token_var_set(cl))
 		return 0;
-	if (secret_hash(cl, &n, s, "the variable", digest) == -1)
+	if (secret_of_variable(cl, &n, digest) == -1)
 		return 1;
 	if ((t.id = strdup("token")) == NULL ||
 	    strlist_add(&t.roles, "admin", 5) == -1 ||
@@ -337,6 +505,14 @@ single_token(struct cload *cl)
 	token_in_clear(&t);
 	explicit_bzero(digest, sizeof(digest));
 	return 1;
+}
+
+static int
+list_empty(const struct node *n, const char *key)
+{
+	const struct node *l = node_get(n, key);
+
+	return l == NULL || l->n == 0;
 }
 
 int
@@ -352,12 +528,13 @@ conf_auth_finish(struct cload *cl)
 		cl->c->open_mode = !single_token(cl);
 		return 0;
 	}
-	if (conf_env(cl, TOKEN_VAR) != NULL)
+	if (token_var_set(cl))
 		conf_findkey(cl, n, FIND_WARN, "config.token_unused",
 		    TOKEN_VAR " is ignored beside \"auth\"");
 	/* Tokens that are wrong are findings of their own. */
-	if (n->type == N_OBJ && cl->c->ntokens == 0 && !cl->c->anonymous &&
-	    (node_get(n, "tokens") == NULL || node_get(n, "tokens")->n == 0))
+	if (n->type == N_OBJ && cl->c->ntokens + cl->c->npeers == 0 &&
+	    !cl->c->anonymous && list_empty(n, "tokens") &&
+	    list_empty(n, "peers"))
 		conf_findkey(cl, n, FIND_ERROR, "config.auth_secret_missing",
 		    "\"auth\" names no credential");
 	return 0;

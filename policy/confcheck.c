@@ -59,6 +59,16 @@ check_name(struct cload *cl, const struct node *n)
 }
 
 int
+check_group(struct cload *cl, const struct node *n)
+{
+	if (n->len == 0 || n->len > 64 || *n->s == '-' ||
+	    n->s[strspn(n->s, ALNUM "_.-")] != '\0')
+		return check_fail(cl, n, "config.type",
+		    "the name of a group has letters, digits and _ . -");
+	return 0;
+}
+
+int
 check_principal(struct cload *cl, const struct node *n)
 {
 	const char *s = n->s;

@@ -11,6 +11,12 @@
 #include "common/hash.h"
 #include "policy/confkey.h"
 
+const struct strlist *
+conf_env_pass(const struct conf *c)
+{
+	return &c->rules->env;
+}
+
 static int
 default_str(struct cload *cl, char **at, const char *value)
 {
@@ -19,32 +25,18 @@ default_str(struct cload *cl, char **at, const char *value)
 	return (*at = strdup(value)) == NULL ? conf_nomem(cl) : 0;
 }
 
-static uint64_t
-min_u64(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
+/* The minima of all layers into a rule.  A statement's own concurrency replaces
+ * the default of streams; one of the whole must not. */
 static void
-limits_min(struct limit_set *l, const struct limit_set *m)
+limits_apply(struct limit_set *l, const struct limit_set *m)
 {
-	l->max_bytes = min_u64(l->max_bytes, m->max_bytes);
-	l->max_entries = min_u64(l->max_entries, m->max_entries);
-	l->timeout_ms = min_u64(l->timeout_ms, m->timeout_ms);
-	l->max_output = min_u64(l->max_output, m->max_output);
-	l->cpu_s = min_u64(l->cpu_s, m->cpu_s);
-	l->memory = min_u64(l->memory, m->memory);
-	l->processes = min_u64(l->processes, m->processes);
-	/* The slower of two rates; counts are below 2^32, periods an hour. */
-	if (m->rate_count != 0 &&
-	    (l->rate_count == 0 || m->rate_count * l->rate_period_ms <
-				       l->rate_count * m->rate_period_ms)) {
-		l->rate_count = m->rate_count;
-		l->rate_period_ms = m->rate_period_ms;
+	uint32_t own = l->concurrency;
+
+	limit_set_least(l, m);
+	if (own == 0) {
+		l->concurrency_ceiling = l->concurrency;
+		l->concurrency = 0;
 	}
-	if (m->concurrency != 0 &&
-	    (l->concurrency == 0 || m->concurrency < l->concurrency))
-		l->concurrency = m->concurrency;
 }
 
 /* Put NAME=VALUE of the start into the snapshot, once. */
@@ -89,28 +81,12 @@ finish_rules(struct cload *cl)
 		r = &cl->c->rules->v[i];
 		if (r->deny)
 			continue;
-		limits_min(&r->limits, &cl->limits);
+		limits_apply(&r->limits, &cl->limits);
 		for (k = 0; k < r->commands.env_pass.n; k++)
 			if (env_keep(cl, r, r->commands.env_pass.v[k]) == -1)
 				return -1;
 	}
 	return 0;
-}
-
-static void
-env_supported(struct cload *cl)
-{
-	static const char *const names[] = {"ABX_SERVER_READONLY",
-	    "ABX_SERVER_DISABLE", "ABX_SERVER_MAX_BYTES", "ABX_SERVER_TIMEOUT",
-	    "ABX_SERVER_POLICY_RELOAD"};
-	const char *s;
-	size_t i;
-
-	for (i = 0; i < nitems(names); i++)
-		if ((s = conf_env(cl, names[i])) != NULL && *s != '\0')
-			findings_add(cl->f, FIND_ERROR, "config.not_supported",
-			    "environment", 0, 0,
-			    "%s is not supported by this version", names[i]);
 }
 
 int
@@ -130,10 +106,9 @@ conf_finish(struct cload *cl)
 	    strcmp(s, "1") == 0 &&
 	    strlist_add(&cl->c->audit, "stderr", 6) == -1)
 		return conf_nomem(cl);
-	if (conf_listen_finish(cl) == -1 || conf_auth_finish(cl) == -1 ||
-	    finish_rules(cl) == -1)
+	if (conf_layer_env(cl) == -1 || conf_listen_finish(cl) == -1 ||
+	    conf_auth_finish(cl) == -1 || finish_rules(cl) == -1)
 		return -1;
-	env_supported(cl);
 	conf_open_checks(cl);
 	return 0;
 }

@@ -193,7 +193,7 @@ put_require(struct out *o, const void *obj)
 	return 1;
 }
 
-static const struct ckey sandbox_keys[] = {
+const struct ckey sandbox_keys[] = {
     {"capabilities", K_LATER},
     {"cpu_quota_percent", K_LATER},
     {"enabled", K_BOOL, 0, OFF(sandbox_enabled)},
@@ -246,6 +246,16 @@ static const struct ckey user_keys[] = {
 static const char *const user_names[] = {
     "_abxl", "_abxm", "abx", "_abxn", "_abxh"};
 
+/* ---- control and reload ---- */
+
+static const struct ckey control_keys[] = {
+    {"group", K_STR, 0, OFF(control_group), .check = check_group},
+    {"path", K_STR, 0, OFF(control_path), .check = check_socket},
+    {"readers", K_LIST, 0, OFF(control_readers), .check = check_name},
+    {NULL},
+};
+static const char *const reload_words[] = {"off", "sighup", NULL};
+
 /* ---- the outermost table ---- */
 
 #define KEEP(f) offsetof(struct cload, f)
@@ -258,8 +268,9 @@ const struct ckey conf_keys[] = {
     {"approvals", K_LATER},
     {"audit", K_FUNC, CK_JOIN, .get = get_audit, .put = put_audit},
     {"auth", K_FUNC, .get = get_auth, .put = put_auth},
+    {"ceiling", K_FUNC, CK_CANON, .get = get_ceiling, .put = put_ceiling},
     {"command_policy", K_LATER},
-    {"control", K_LATER},
+    {"control", K_OBJ, .sub = control_keys},
     {"env", K_FUNC, CK_CANON, .get = get_env, .put = put_env},
     {"hooks", K_LATER},
     {"http", K_OBJ, .sub = http_keys},
@@ -273,7 +284,7 @@ const struct ckey conf_keys[] = {
     {"presets", K_KEEP, 0, KEEP(presets)},
     {"protect_dirs", K_LIST, CK_JOIN | CK_PATHS, OFF(protect_dirs),
 	.check = check_dir},
-    {"reload", K_LATER},
+    {"reload", K_ENUM, 0, OFF(reload), .words = reload_words},
     {"restart_limit", K_U32, 0, OFF(restart_limit), 1, 1000},
     {"root", K_KEEP, 0, KEEP(root)},
     {"rules", K_FUNC, CK_JOIN, .get = get_rules, .put = put_rules},
@@ -343,6 +354,7 @@ conf_rules_free(struct conf_rules *rs)
 		rule_clear(&rs->v[i]);
 	free(rs->v);
 	strlist_clear(&rs->env);
+	strlist_clear(&rs->ceiling.roots);
 	free(rs->sandbox_at.file);
 	free(rs->listen_at.file);
 	free(rs->auth_at.file);
@@ -366,6 +378,15 @@ conf_free(struct conf *c)
 		strlist_clear(&c->tokens[i].roles);
 	}
 	freezero(c->tokens, c->ntokens * sizeof(*c->tokens));
+	for (i = 0; i < c->npeers; i++) {
+		free(c->peers[i].id);
+		strlist_clear(&c->peers[i].roles);
+	}
+	free(c->peers);
+	strlist_clear(&c->env_digests);
+	free(c->control_path);
+	free(c->control_group);
+	strlist_clear(&c->control_readers);
 	strlist_clear(&c->audit);
 	free(c->state_dir);
 	free(c->workspace_root);
@@ -453,18 +474,6 @@ conf_top(struct cload *cl, const struct node *top)
 	return 0;
 }
 
-/* Layers 4 and 5 only restrict; leaving them out would be more than the
- * operator allowed. */
-static int
-source_supported(struct cload *cl, const struct conf_source *s)
-{
-	if (s->layer != LAYER_ENV && s->layer != LAYER_OPERATOR)
-		return 1;
-	findings_add(cl->f, FIND_ERROR, "config.not_supported", s->name, 1, 1,
-	    "this layer is not supported by this version");
-	return 0;
-}
-
 /* ---- all sources ---- */
 
 struct sources {
@@ -484,8 +493,6 @@ sources_parse(struct cload *cl, const struct conf_source *src, size_t n,
 	int error = 0;
 
 	for (i = 0; i < n; i++) {
-		if (!source_supported(cl, &src[i]))
-			continue;
 		if (ss->n == CONF_SOURCES) {
 			findings_add(cl->f, FIND_ERROR, "config.syntax",
 			    src[i].name, 1, 1, "too many files");
@@ -514,26 +521,46 @@ source_at(struct cload *cl, const struct sources *ss, size_t i)
 	cl->file = ss->top[i]->file;
 }
 
-/* First every file's keys, then presets and rules in the order of layers. */
+/* The keys of every file that grants or that only restricts. */
 static int
-sources_read(struct cload *cl, const struct sources *ss)
+sources_top(struct cload *cl, const struct sources *ss, int restricting)
 {
-	const struct node *rules;
 	size_t i;
 
 	for (i = 0; i < ss->n; i++) {
 		source_at(cl, ss, i);
-		if (conf_top(cl, ss->top[i]) == -1)
+		if (layer_restricts(cl->layer) != restricting)
+			continue;
+		if ((restricting ? conf_operator_top(cl, ss->top[i])
+				 : conf_top(cl, ss->top[i])) == -1)
 			return -1;
 	}
-	if (conf_preset_cli(cl) == -1)
+	return 0;
+}
+
+static int
+source_rules(struct cload *cl, const struct node *top)
+{
+	const struct node *rules = node_get(top, "rules");
+
+	if (layer_restricts(cl->layer) ? conf_operator_disable(cl, top) == -1
+				       : conf_presets(cl) == -1)
+		return -1;
+	return rules != NULL ? conf_rules_add(cl, rules) : 0;
+}
+
+/* First every file's keys, then presets and rules in the order of layers. */
+static int
+sources_read(struct cload *cl, const struct sources *ss)
+{
+	size_t i;
+
+	if (sources_top(cl, ss, 0) == -1 || sources_top(cl, ss, 1) == -1 ||
+	    conf_preset_cli(cl) == -1)
 		return -1;
 	for (i = 0; i < ss->n; i++) {
 		source_at(cl, ss, i);
-		if (conf_presets(cl) == -1)
-			return -1;
-		rules = node_get(ss->top[i], "rules");
-		if (rules != NULL && conf_rules_add(cl, rules) == -1)
+		if (source_rules(cl, ss->top[i]) == -1)
 			return -1;
 	}
 	return 0;

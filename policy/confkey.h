@@ -137,6 +137,8 @@ int check_scheme(struct cload *, const struct node *);
 int check_origin(struct cload *, const struct node *);
 int check_proxy(struct cload *, const struct node *);
 int check_protect(struct cload *, const struct node *);
+int check_group(struct cload *, const struct node *);  /* of the system */
+int check_socket(struct cload *, const struct node *); /* conflisten.c */
 int check_nonempty(struct cload *, const struct node *);
 int check_exec_dir(struct cload *, const struct node *); /* must exist */
 int check_url_host(struct cload *, const struct node *);
@@ -192,8 +194,20 @@ int conf_preset_cli(struct cload *);
 /* conffinish.c */
 int conf_finish(struct cload *);
 
+/* confceil.c: what layers 4 and 5 say */
+/* 1 for a layer that only restricts. */
+int layer_restricts(enum conf_layer);
+/* The keys of an operator file, but its rules. */
+int conf_operator_top(struct cload *, const struct node *top);
+/* What it disables, as rules. */
+int conf_operator_disable(struct cload *, const struct node *top);
+/* ABX_SERVER_READONLY and its friends. */
+int conf_layer_env(struct cload *);
+int get_ceiling(struct cload *, const struct node *, void *);
+int put_ceiling(struct out *, const void *);
+
 /* config.c: the outermost table, sorted by name as all are. */
-extern const struct ckey conf_keys[];
+extern const struct ckey conf_keys[], sandbox_keys[];
 
 /* print.c */
 struct out {

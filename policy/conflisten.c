@@ -63,7 +63,7 @@ check_address(struct cload *cl, const struct node *n)
 	return -1;
 }
 
-static int
+int
 check_socket(struct cload *cl, const struct node *n)
 {
 	if (n->len > 107) {

@@ -319,6 +319,25 @@ put_at(struct out *o, const void *obj)
 	return 1;
 }
 
+static int
+get_unmount(struct cload *cl, const struct node *n, void *obj)
+{
+	struct rule *r = obj;
+
+	r->unmount = n->type == N_BOOL && n->b;
+	return 0;
+}
+
+static int
+put_unmount(struct out *o, const void *obj)
+{
+	const struct rule *r = obj;
+
+	if (r->unmount)
+		out_lit(o, "true");
+	return r->unmount;
+}
+
 /* ---- the table ---- */
 
 #define OFF(f) offsetof(struct rule, f)
@@ -339,6 +358,7 @@ const struct ckey rule_keys[] = {
     {"reason", K_STR, 0, OFF(reason), .check = check_nonempty},
     {"sandbox", K_LATER},
     {"strict", K_NBOOL, 0, OFF(lenient)},
+    {"unmount", K_FUNC, CK_CANON, .get = get_unmount, .put = put_unmount},
     {"urls", K_FUNC, .get = get_urls, .put = put_urls},
     {NULL},
 };
@@ -377,6 +397,9 @@ rule_kind(struct cload *cl, const struct node *n, struct rule *r)
 	else if (allow == NULL && deny == NULL)
 		conf_find(cl, n, FIND_ERROR, "config.empty_rule",
 		    "a rule has \"allow\" or \"deny\" with a selector");
+	else if (allow != NULL && layer_restricts(cl->layer))
+		conf_findkey(cl, allow, FIND_ERROR, "config.layer_cannot_allow",
+		    "a rule of this layer can only deny");
 	else
 		return 0;
 	return -1;

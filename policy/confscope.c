@@ -312,6 +312,23 @@ conf_url_scope(struct cload *cl, const struct node *n, struct url_scope *s)
 
 /* ---- limits ---- */
 
+/* "N/Mms": what two rates have in common, in a canonical text. */
+static int
+rate_parse_ms(const char *s, uint32_t *count, uint64_t *period)
+{
+	size_t n = strcspn(s, "/"), m;
+	uint64_t v;
+
+	if (s[n] != '/' || (m = strlen(s + n + 1)) < 3 ||
+	    strcmp(s + n + m - 1, "ms") != 0 ||
+	    uint_parse(s, n, UINT32_MAX, &v) == -1 || v == 0 ||
+	    uint_parse(s + n + 1, m - 2, UINT64_MAX, period) == -1 ||
+	    *period == 0)
+		return -1;
+	*count = (uint32_t)v;
+	return 0;
+}
+
 static int
 get_rate(struct cload *cl, const struct node *n, void *obj)
 {
@@ -321,7 +338,8 @@ get_rate(struct cload *cl, const struct node *n, void *obj)
 
 	if (n->type != N_STR)
 		conf_type(cl, n, "a rate such as \"10/min\"");
-	else if (rate_parse(n->s, &count, &period) == -1 || count == 0)
+	else if ((rate_parse(n->s, &count, &period) == -1 || count == 0) &&
+		 (!cl->canon || rate_parse_ms(n->s, &count, &period) == -1))
 		conf_find(cl, n, FIND_ERROR, "config.size_invalid",
 		    "\"%.80s\" is not a rate such as \"10/min\", \"5/s\" or "
 		    "\"100/h\"",
@@ -337,14 +355,22 @@ static int
 put_rate(struct out *o, const void *obj)
 {
 	const struct limit_set *l = obj;
-	char buf[32];
+	const char *unit = NULL;
+	char buf[48];
 
 	if (l->rate_count == 0)
 		return 0;
-	snprintf(buf, sizeof(buf), "%u/%s", l->rate_count,
-	    l->rate_period_ms == 1000	 ? "s"
-	    : l->rate_period_ms == 60000 ? "min"
-					 : "h");
+	if (l->rate_period_ms == 1000)
+		unit = "s";
+	else if (l->rate_period_ms == 60 * 1000)
+		unit = "min";
+	else if (l->rate_period_ms == 3600 * 1000)
+		unit = "h";
+	if (unit != NULL)
+		snprintf(buf, sizeof(buf), "%u/%s", l->rate_count, unit);
+	else
+		snprintf(buf, sizeof(buf), "%u/%llums", l->rate_count,
+		    (unsigned long long)l->rate_period_ms);
 	out_str(o, buf);
 	return 1;
 }
@@ -352,6 +378,8 @@ put_rate(struct out *o, const void *obj)
 #define OFF(f) offsetof(struct limit_set, f)
 const struct ckey limit_keys[] = {
     {"concurrency", K_U32, CK_OPT0, OFF(concurrency), 1, 1000000},
+    {"concurrency_ceiling", K_U32, CK_OPT0 | CK_CANON, OFF(concurrency_ceiling),
+	1, 1000000},
     {"cpu_seconds", K_SEC, 0, OFF(cpu_s), 1, SEC_HI},
     {"max_bytes", K_SIZE, 0, OFF(max_bytes), 1, SIZE_HI},
     {"max_entries", K_U64, 0, OFF(max_entries), 1, 1000000000},

@@ -172,7 +172,7 @@ struct cscope {
 struct prule {
 	size_t index;
 	int deny, scoped; /* scoped: a deny with paths, commands or urls */
-	enum conf_layer layer;
+	int unmount;	  /* takes its ops away */
 	struct strlist sel, principals;
 	uint64_t bits;
 	int has_paths, has_commands;
@@ -204,8 +204,8 @@ struct opidx {
 	size_t ndeny;
 	struct scope_root *roots; /* every allow anchor, once */
 	size_t nroots;
-	struct strlist exec_dirs; /* of all allow statements */
-	int unmounted;		  /* removed by the environment */
+	struct strlist exec_dirs;    /* of all allow statements */
+	const struct prule *removed; /* the rule of layer 4 or 5 that did it */
 };
 struct policy {
 	struct proot *roots;
@@ -215,6 +215,7 @@ struct policy {
 	struct opidx ops[OP_COUNT];
 	struct strlist protect;	  /* directories */
 	struct strlist exec_dirs; /* outside what every sandbox shows */
+	struct ceiling ceiling;
 };
 /* Number of a root directory, a new one when it is not there; -1 when out of
  * memory, -2 when there are too many. */
@@ -339,6 +340,8 @@ int command_spawn(const struct call *, const struct plan_priv *,
 
 /* ---- admit.c ---- */
 
+/* 1 unless the operator keeps every call away from that canonical path. */
+int ceiling_admits(const struct policy *, const char *path);
 /* What a statement says about one resolved path; C_OK also when the file
  * system had an error, which fs_outcome tells. */
 enum code path_admit(const struct policy *, const struct pscope *,

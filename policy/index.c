@@ -54,13 +54,12 @@ stmt_cmp(const void *va, const void *vb)
 	return a->rule->index < b->rule->index ? -1 : 1;
 }
 
-/* The environment of the service removes what it disables; health only when
- * it is named. */
+/* Environment and operator remove what they disable; health only when it is
+ * named. */
 static int
 unmounts(const struct prule *r, uint16_t op, enum sel_rank rank)
 {
-	return r->layer == LAYER_ENV && !r->scoped && r->principals.n == 0 &&
-	       (op != OP_core_health || rank == SEL_EXACT);
+	return r->unmount && (op != OP_core_health || rank == SEL_EXACT);
 }
 
 static int
@@ -72,8 +71,9 @@ index_rule(struct opidx *x, uint16_t op, const struct prule *r)
 
 	if (sel == NULL)
 		return 0;
-	if (r->deny && unmounts(r, op, rank)) {
-		x->unmounted = 1;
+	if (r->unmount) {
+		if (x->removed == NULL && unmounts(r, op, rank))
+			x->removed = r;
 		return 0;
 	}
 	st = r->deny ? grow((void **)&x->deny, &x->ndeny, sizeof(*st))
@@ -209,7 +209,7 @@ mark_op(struct policy *p, uint16_t op)
 	const struct pscope *s;
 	size_t i, j;
 
-	if ((ops[op].flags & OF_LATER) != 0 || x->unmounted)
+	if ((ops[op].flags & OF_LATER) != 0 || x->removed != NULL)
 		return 0;
 	for (i = 0; i < x->nallow; i++)
 		for (param = ops[op].params; param->name != NULL; param++) {
@@ -394,6 +394,14 @@ policy_nrules(const struct policy *p)
 	return p->nrules;
 }
 
+long
+policy_removed_by(const struct policy *p, uint16_t op)
+{
+	if (op >= OP_COUNT || p->ops[op].removed == NULL)
+		return -1;
+	return (long)p->ops[op].removed->index;
+}
+
 int
 policy_has_effect(const struct policy *p, unsigned effects)
 {
@@ -401,7 +409,8 @@ policy_has_effect(const struct policy *p, unsigned effects)
 
 	for (op = 0; op < OP_COUNT; op++)
 		if ((ops[op].effects & effects) != 0 &&
-		    (ops[op].flags & OF_LATER) == 0 && !p->ops[op].unmounted &&
+		    (ops[op].flags & OF_LATER) == 0 &&
+		    p->ops[op].removed == NULL &&
 		    (p->ops[op].nallow > 0 || op == OP_core_health))
 			return 1;
 	return 0;
@@ -431,7 +440,7 @@ op_mounted(const struct policy *p, uint16_t op, const struct principal *who,
 	if (op >= OP_COUNT || (ops[op].flags & OF_LATER) != 0)
 		return 0;
 	x = &p->ops[op];
-	if (x->unmounted)
+	if (x->removed != NULL)
 		return 0;
 	if (op == OP_core_health)
 		return health_mounted(x, who, who_bits);

@@ -182,6 +182,10 @@ role_exists(const struct conf *c, const char *role)
 		for (k = 0; k < c->tokens[i].roles.n; k++)
 			if (strcmp(c->tokens[i].roles.v[k], role) == 0)
 				return 1;
+	for (i = 0; i < c->npeers; i++)
+		for (k = 0; k < c->peers[i].roles.n; k++)
+			if (strcmp(c->peers[i].roles.v[k], role) == 0)
+				return 1;
 	return 0;
 }
 
@@ -191,13 +195,16 @@ principal_exists(const struct conf *c, const char *s)
 	size_t i;
 
 	if (strcmp(s, "*") == 0)
-		return c->ntokens > 0;
+		return c->ntokens + c->npeers > 0;
 	if (strncmp(s, "role:", 5) == 0)
 		return role_exists(c, s + 5);
 	if (strcmp(s, "id:anonymous") == 0)
 		return c->open_mode || c->anonymous;
 	for (i = 0; i < c->ntokens; i++)
 		if (strcmp(c->tokens[i].id, s + 3) == 0)
+			return 1;
+	for (i = 0; i < c->npeers; i++)
+		if (strcmp(c->peers[i].id, s + 3) == 0)
 			return 1;
 	return 0;
 }
@@ -230,6 +237,17 @@ lint_sandbox(struct lint *l)
 		    "landlock");
 }
 
+static void
+lint_reload(struct lint *l)
+{
+	const struct origin *at = &l->c->rules->auth_at;
+
+	if (l->c->reload != RELOAD_OFF && l->c->open_mode)
+		findings_add(l->f, FIND_WARN, "config.reload_enabled_open",
+		    at->file == NULL ? "configuration" : at->file, at->line,
+		    at->col, "\"reload\" is on, and nobody needs a credential");
+}
+
 void
 conf_lint(const struct conf *c, const struct conf_world *w, struct findings *f)
 {
@@ -249,4 +267,5 @@ conf_lint(const struct conf *c, const struct conf_world *w, struct findings *f)
 			lints[k](&l, &c->rules->v[i]);
 	lint_shadowed(&l);
 	lint_sandbox(&l);
+	lint_reload(&l);
 }

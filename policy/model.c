@@ -191,6 +191,56 @@ limit_set_init(struct limit_set *l)
 	    l->cpu_s = l->memory = l->processes = LIMIT_NONE;
 }
 
+static uint64_t
+least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Milliseconds in which a bucket of count tokens fills at that rate. */
+static uint64_t
+fill_time(uint64_t count, const struct limit_set *l)
+{
+	return (count * l->rate_period_ms + l->rate_count - 1) / l->rate_count;
+}
+
+/* Neither more at once nor more in the long run than each of the two; counts
+ * are below 2^32 and periods at most an hour. */
+static void
+rate_least(struct limit_set *l, const struct limit_set *m)
+{
+	uint64_t count, a, b;
+
+	if (m->rate_count == 0)
+		return;
+	if (l->rate_count == 0) {
+		l->rate_count = m->rate_count;
+		l->rate_period_ms = m->rate_period_ms;
+		return;
+	}
+	count = least(l->rate_count, m->rate_count);
+	a = fill_time(count, l);
+	b = fill_time(count, m);
+	l->rate_count = (uint32_t)count;
+	l->rate_period_ms = a > b ? a : b;
+}
+
+void
+limit_set_least(struct limit_set *l, const struct limit_set *m)
+{
+	l->max_bytes = least(l->max_bytes, m->max_bytes);
+	l->max_entries = least(l->max_entries, m->max_entries);
+	l->timeout_ms = least(l->timeout_ms, m->timeout_ms);
+	l->max_output = least(l->max_output, m->max_output);
+	l->cpu_s = least(l->cpu_s, m->cpu_s);
+	l->memory = least(l->memory, m->memory);
+	l->processes = least(l->processes, m->processes);
+	rate_least(l, m);
+	if (m->concurrency != 0 &&
+	    (l->concurrency == 0 || m->concurrency < l->concurrency))
+		l->concurrency = m->concurrency;
+}
+
 void
 rule_init(struct rule *r)
 {
@@ -261,6 +311,7 @@ rule_copy(struct rule *dst, const struct rule *src)
 	dst->has_urls = src->has_urls;
 	dst->limits = src->limits;
 	dst->lenient = src->lenient;
+	dst->unmount = src->unmount;
 	dst->flawed = src->flawed;
 	dst->at.line = src->at.line;
 	dst->at.col = src->at.col;

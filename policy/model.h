@@ -42,15 +42,15 @@ struct command_scope {
 	struct strlist env_pass; /* default PATH LANG HOME */
 	struct strlist env_set, env_deny;
 	struct strlist env_fixed; /* NAME=VALUE */
-	uint64_t timeout_ms; /* default 60 s */
-	uint64_t idle_ms; /* 0: none */
-	int head_tail; /* output_keep */
-	uint64_t max_output; /* default 1 MB */
-	uint64_t cpu_s; /* default 30 */
-	uint64_t memory; /* default 512 MB */
-	uint64_t processes; /* default 64 */
-	struct strlist signals; /* default TERM INT KILL HUP */
-	char *sandbox; /* profile name or NULL: "default" or "strict" */
+	uint64_t timeout_ms;	  /* default 60 s */
+	uint64_t idle_ms;	  /* 0: none */
+	int head_tail;		  /* output_keep */
+	uint64_t max_output;	  /* default 1 MB */
+	uint64_t cpu_s;		  /* default 30 */
+	uint64_t memory;	  /* default 512 MB */
+	uint64_t processes;	  /* default 64 */
+	struct strlist signals;	  /* default TERM INT KILL HUP */
+	char *sandbox;	  /* profile name or NULL: "default" or "strict" */
 	int unrestricted; /* with unsafe: true */
 };
 
@@ -63,17 +63,20 @@ struct url_scope {
 
 /* limits: LIMIT_NONE / 0 when absent */
 struct limit_set {
-	uint64_t max_bytes, max_entries, timeout_ms, max_output, cpu_s,
-	    memory, processes;
+	uint64_t max_bytes, max_entries, timeout_ms, max_output, cpu_s, memory,
+	    processes;
 	uint32_t rate_count;
 	uint64_t rate_period_ms;
 	uint32_t concurrency;
+	/* of a rule that names no concurrency: what the default may be at most
+	 */
+	uint32_t concurrency_ceiling;
 };
 
 struct rule {
 	int deny; /* else allow */
 	enum conf_layer layer;
-	struct strlist sel; /* selector texts, at least one */
+	struct strlist sel;	   /* selector texts, at least one */
 	struct strlist principals; /* id:X role:X * */
 	/* allow rules */
 	int has_paths;
@@ -89,15 +92,25 @@ struct rule {
 	struct strlist deny_paths, deny_commands, deny_urls;
 	char *reason;
 	char *name;
-	int lenient; /* strict: false */
-	int flawed; /* something in it was an error: what it lacks may be that */
+	int lenient;  /* strict: false */
+	int unmount;  /* layers 4 and 5: a deny that removes its ops */
+	int flawed;   /* something in it was an error: what it lacks may be that
+		       */
 	char *preset; /* name of the preset it came from, or NULL */
 	struct origin at;
+};
+
+/* Layers 4 and 5 beyond their rules: what holds for every path scope. */
+struct ceiling {
+	int readonly;
+	int has_roots;
+	struct strlist roots; /* canonical; paths lie below one of them */
 };
 
 struct conf_rules {
 	struct rule *v;
 	size_t n;
+	struct ceiling ceiling;
 	struct strlist env; /* NAME=VALUE of the env_pass names at start */
 	struct origin sandbox_at, listen_at, auth_at; /* for lints */
 };
@@ -105,21 +118,28 @@ struct conf_rules {
 /* model.c: constructors and destructors. */
 void path_scope_init(struct path_scope *);
 void path_scope_clear(struct path_scope *);
-int path_scope_copy(struct path_scope *dst,
-    const struct path_scope *src); /* 0 or -1 */
+int path_scope_copy(
+    struct path_scope *dst, const struct path_scope *src); /* 0 or -1 */
 /* The documented defaults, lists included; 0, or -1 out of memory. */
 int command_scope_init(struct command_scope *);
 void command_scope_clear(struct command_scope *);
 int url_scope_init(struct url_scope *); /* 0 or -1 */
 void url_scope_clear(struct url_scope *);
 void limit_set_init(struct limit_set *);
+/* The lower of each pair, into the first. */
+void limit_set_least(struct limit_set *, const struct limit_set *);
 void rule_init(struct rule *);
 void rule_clear(struct rule *);
 int rule_copy(struct rule *dst, const struct rule *src); /* 0 or -1 */
 
 /* selector.c: pure look-ups on ops.def. */
 enum sel_rank {
-	SEL_BAD = 0, SEL_STAR, SEL_EFFECT, SEL_GROUP, SEL_DEEP, SEL_LEVEL,
+	SEL_BAD = 0,
+	SEL_STAR,
+	SEL_EFFECT,
+	SEL_GROUP,
+	SEL_DEEP,
+	SEL_LEVEL,
 	SEL_EXACT
 };
 /* Rank of a selector text by its form, SEL_BAD when it has none. */

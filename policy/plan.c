@@ -422,7 +422,7 @@ mount(struct planner *pl)
 	    !op_mounted(pl->p, op, pl->call->who, pl->priv->who_bits))
 		return 0;
 	if (op >= OP_COUNT || (ops[op].flags & OF_LATER) != 0 ||
-	    pl->p->ops[op].unmounted)
+	    pl->p->ops[op].removed != NULL)
 		return 0;
 	if (cands_collect(pl) == -1)
 		return -1;

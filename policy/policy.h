@@ -63,9 +63,9 @@ struct conf_source {
 /* What the caller knows of the world; all strings borrowed. */
 struct conf_world {
 	const char *preset, *root; /* -p and -r, or NULL */
-	const char *listen; /* --listen ADDR:PORT or NULL */
-	int require_auth; /* --require-auth */
-	int root_start; /* started (or to be started) as root */
+	const char *listen;	   /* --listen ADDR:PORT or NULL */
+	int require_auth;	   /* --require-auth */
+	int root_start;		   /* started (or to be started) as root */
 	const char *default_state_dir;
 	const char *default_workspace_root;
 	/* The environment at start, NULL-terminated NAME=VALUE, or NULL. */
@@ -75,8 +75,15 @@ struct conf_world {
 	void *arg;
 	/* kind of a directory: 0 exists, else an errno; NULL: not asked. */
 	int (*dir_check)(const char *path, void *arg);
+	/* The canonical spelling of a directory, new string or NULL with errno;
+	 * NULL: not asked, the text is taken as it is. */
+	char *(*canonical)(const char *path, void *arg);
+	/* At a reload: "NAME=hex NAME=hex" with the digests of the secrets that
+	 * the start found in its environment; NULL: this is a start. */
+	const char *digests;
 };
 
+enum conf_reload { RELOAD_OFF = 0, RELOAD_SIGHUP };
 struct conf_listen {
 	int is_unix;
 	char *addr;
@@ -88,6 +95,12 @@ struct conf_token {
 	char *id;
 	struct strlist roles;
 	uint8_t digest[32]; /* SHA-256 of the secret */
+};
+/* Who calls from that uid over a unix socket. */
+struct conf_peer {
+	uint32_t uid;
+	char *id;
+	struct strlist roles;
 };
 struct conf_rules;
 struct conf {
@@ -101,6 +114,11 @@ struct conf {
 	struct strlist protect_dirs;
 	struct conf_token *tokens;
 	size_t ntokens;
+	struct conf_peer *peers;
+	size_t npeers;
+	/* NAME=hex of every secret that came from the environment, for a later
+	 * load; not printed. */
+	struct strlist env_digests;
 	int open_mode; /* no credential exists: everybody is anonymous admin */
 	int anonymous, anonymous_health;
 	struct strlist audit; /* "stderr", "file:/abs/path" */
@@ -108,16 +126,16 @@ struct conf {
 	uint32_t umask;
 	uint64_t shutdown_grace_ms;
 	uint32_t restart_limit;
+	int reload;	     /* enum conf_reload */
+	char *control_path;  /* NULL: "control" in the run directory */
+	char *control_group; /* NULL: that of root */
+	struct strlist control_readers; /* users that may ask for the status */
 	char *users[5]; /* listener, monitor, run, proxy, helper */
 	int sandbox_enabled;
 	uint64_t tmp_size;
-	uint32_t require; /* enum exec_layer */
+	uint32_t require;	      /* enum exec_layer */
 	struct strlist protect_names; /* sandbox.protect */
-	int reload; /* reload: sighup */
-	char *control_path; /* NULL: in the run directory */
-	char *control_group; /* NULL: none */
-	struct strlist control_readers;
-	struct conf_rules *rules; /* opaque */
+	struct conf_rules *rules;     /* opaque */
 };
 
 /*
@@ -136,9 +154,12 @@ void conf_free(struct conf *);
 char *conf_print(const struct conf *);
 /* SHA-256 in hex over the canonical JSON less the origins. */
 int conf_revision(const struct conf *, char out[65]);
+/* NAME=VALUE of the env_pass names in use, as the start found them; borrowed.
+ */
+const struct strlist *conf_env_pass(const struct conf *);
 /* Lints of the whole (page "lints" of server.json(5)). */
-void conf_lint(const struct conf *, const struct conf_world *,
-    struct findings *);
+void conf_lint(
+    const struct conf *, const struct conf_world *, struct findings *);
 
 /* ---- policy ---- */
 
@@ -151,8 +172,8 @@ void policy_free(struct policy *);
 size_t policy_nroots(const struct policy *);
 struct policy_root {
 	const char *path; /* as configured, the fixed prefix of a template */
-	int writable; /* some statement may write there */
-	int exec; /* a cwd of a command scope */
+	int writable;	  /* some statement may write there */
+	int exec;	  /* a cwd of a command scope */
 	int exec_rw;
 };
 void policy_root(const struct policy *, size_t, struct policy_root *);
@@ -165,6 +186,8 @@ const struct strlist *policy_exec_dirs(const struct policy *);
 /* 1 when some rule can mount an op with that effect for anybody / for a
  * principal without a credential. */
 int policy_has_effect(const struct policy *, unsigned effects);
+/* The rule of layers 4 and 5 that took an op away whatever allows it, or -1. */
+long policy_removed_by(const struct policy *, uint16_t op);
 /* Protected directories join the system deny list (state, config, log, run
  * directories).  0 or -1.  Before the first plan. */
 int policy_protect(struct policy *, const char *dir);
@@ -218,17 +241,17 @@ void plan_clear(struct plan *);
 
 /* A decided path parameter. */
 struct dpath {
-	const char *param; /* constant: "path", "src", ... */
+	const char *param;    /* constant: "path", "src", ... */
 	struct target target; /* where to act */
-	size_t item; /* which facts */
-	char *canonical; /* for the audit */
-	uint16_t flags; /* PF_CREATE_DIRS, PF_HARDLINKS, PF_NOSYMLINKS */
+	size_t item;	      /* which facts */
+	char *canonical;      /* for the audit */
+	uint16_t flags;	      /* PF_CREATE_DIRS, PF_HARDLINKS, PF_NOSYMLINKS */
 	int readonly;
 };
 /* One line of explanation: a statement that was tried. */
 struct dtrace {
-	size_t rule; /* index for policy_rule_* */
-	enum code code; /* C_OK: admitted */
+	size_t rule;	   /* index for policy_rule_* */
+	enum code code;	   /* C_OK: admitted */
 	const char *param; /* constant or NULL */
 };
 /*
@@ -244,7 +267,8 @@ struct decision {
 	enum code code;
 	int mounted;
 	long rule; /* winning or denying rule, -1: none */
-	const char *reason; /* the author's, borrowed from the policy, or NULL */
+	const char
+	    *reason;	   /* the author's, borrowed from the policy, or NULL */
 	const char *param; /* constant or borrowed from the call, or NULL */
 	struct dpath *paths; /* one a path parameter that was given */
 	size_t npaths;
@@ -263,8 +287,8 @@ struct decision {
 	/* commands */
 	struct spawn spawn; /* progs, argv, env, limits; cwd set to the
 				canonical cwd or "/" */
-	long cwd_item; /* facts index of the cwd, -1: none */
-	struct target cwd; /* valid when cwd_item >= 0 */
+	long cwd_item;	    /* facts index of the cwd, -1: none */
+	struct target cwd;  /* valid when cwd_item >= 0 */
 	int cwd_readonly;
 	struct dtrace *trace; /* every statement tried, in order */
 	size_t ntrace;
@@ -277,8 +301,8 @@ int policy_decide(const struct policy *, const struct call *,
 void decision_clear(struct decision *);
 
 /* 1 when a statement could admit the op for this principal. */
-int policy_mounted(const struct policy *, uint16_t op,
-    const struct principal *);
+int policy_mounted(
+    const struct policy *, uint16_t op, const struct principal *);
 /* For capabilities: the clamped limits of the first statement that matches. */
 struct op_limits {
 	uint64_t max_bytes, max_entries, timeout_ms, max_output, memory;

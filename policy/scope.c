@@ -258,10 +258,11 @@ pscope_compile(struct policy *p, struct pscope *s,
 	if (pglobs_compile(&s->deny, &from->deny, at, fs) == -1)
 		bad = -1;
 	s->max_bytes = from->max_bytes;
-	s->readonly = from->readonly;
+	s->readonly = from->readonly || p->ceiling.readonly;
 	s->nosymlinks = from->symlinks_deny;
 	s->create_dirs = from->create_dirs;
-	/* Several names are harmless where nothing is written or denied. */
+	/* Several names are harmless where nothing is written or denied; that
+	 * somebody else forbids writing must not let more through. */
 	s->hardlinks =
 	    from->allow_hardlinks || (from->readonly && from->deny.n == 0);
 	return bad;

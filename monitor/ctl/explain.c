@@ -63,7 +63,7 @@ parse(struct ctl *ctl, struct explain *e, int argc, char **argv)
 	return 0;
 }
 
-/* Without --role, the roles of the token with that id. */
+/* Without --role, the roles of the token or peer with that id. */
 static int
 default_roles(struct explain *e, const struct conf *c)
 {
@@ -75,6 +75,9 @@ default_roles(struct explain *e, const struct conf *c)
 	for (i = 0; roles == NULL && i < c->ntokens; i++)
 		if (strcmp(c->tokens[i].id, e->id) == 0)
 			roles = &c->tokens[i].roles;
+	for (i = 0; roles == NULL && i < c->npeers; i++)
+		if (strcmp(c->peers[i].id, e->id) == 0)
+			roles = &c->peers[i].roles;
 	if (roles == NULL && c->open_mode && strcmp(e->id, "anonymous") == 0)
 		return strlist_add(&e->roles, "admin", 5);
 	for (i = 0; roles != NULL && i < roles->n; i++)

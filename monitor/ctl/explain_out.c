@@ -87,6 +87,21 @@ text_principal(const struct explain *e)
 	show_line("  principal %s%s", e->id, roles);
 }
 
+/* What environment and operator took from everybody, in this policy. */
+static void
+text_removed(const struct policy *p)
+{
+	uint16_t op;
+	long rule;
+
+	for (op = 0; op < OP_COUNT; op++)
+		if ((ops[op].flags & OF_LATER) == 0 &&
+		    (rule = policy_removed_by(p, op)) >= 0)
+			show_line("  removed   %s by %s (%s)", ops[op].id,
+			    policy_rule_origin(p, (size_t)rule),
+			    policy_rule_name(p, (size_t)rule));
+}
+
 int
 explain_text(const struct explain *e, const struct policy *p)
 {
@@ -112,6 +127,7 @@ explain_text(const struct explain *e, const struct policy *p)
 	text_paths(e);
 	text_command(e);
 	text_trace(e, p);
+	text_removed(p);
 	return ferror(stdout) ? -1 : 0;
 }
 
@@ -190,6 +206,29 @@ json_trace(const struct explain *e, const struct policy *p)
 }
 
 static json_t *
+json_removed(const struct policy *p)
+{
+	json_t *list;
+	uint16_t op;
+	long rule;
+
+	if ((list = json_array()) == NULL)
+		return NULL;
+	for (op = 0; op < OP_COUNT; op++) {
+		if ((ops[op].flags & OF_LATER) != 0 ||
+		    (rule = policy_removed_by(p, op)) < 0)
+			continue;
+		if (json_array_append_new(
+			list, json_pack("{s:s,s:o}", "op", ops[op].id, "rule",
+				  json_rule(p, rule))) == -1) {
+			json_decref(list);
+			return NULL;
+		}
+	}
+	return list;
+}
+
+static json_t *
 json_command(const struct explain *e)
 {
 	const struct spawn *s = &e->d.spawn;
@@ -208,11 +247,12 @@ explain_json(const struct explain *e, const struct policy *p)
 	const struct decision *d = &e->d;
 
 	return show_json(json_pack("{s:o,s:{s:o,s:o},s:b,s:b,s:s,s:o,s:o,s:o,"
-				   "s:o,s:o,s:o}",
+				   "s:o,s:o,s:o,s:o}",
 	    "op", show_str(e->opname), "principal", "id", show_str(e->id),
 	    "roles", json_strings(&e->roles), "allowed", allowed(e), "mounted",
 	    d->mounted != 0, "code", codes[d->code].code, "reason",
 	    show_str(d->reason), "param", show_str(d->param), "rule",
 	    json_rule(p, d->rule), "paths", json_paths(e), "command",
-	    json_command(e), "tried", json_trace(e, p)));
+	    json_command(e), "tried", json_trace(e, p), "removed",
+	    json_removed(p)));
 }

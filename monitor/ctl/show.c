@@ -157,7 +157,17 @@ show_findings_json(const struct findings *f)
 
 /* ---- operations and principals ---- */
 
-/* The i-th principal that can exist: the tokens, then anonymous.  0, or -1
+static void
+known_principal(
+    struct principal *who, const char *id, const struct strlist *roles)
+{
+	who->id = id;
+	who->roles = (const char *const *)roles->v;
+	who->nroles = roles->n;
+	who->authenticated = 1;
+}
+
+/* The i-th principal that can exist: tokens, peers, then anonymous.  0, or -1
  * past the end. */
 static int
 nth_principal(const struct conf *c, size_t i, struct principal *who)
@@ -166,13 +176,15 @@ nth_principal(const struct conf *c, size_t i, struct principal *who)
 
 	memset(who, 0, sizeof(*who));
 	if (i < c->ntokens) {
-		who->id = c->tokens[i].id;
-		who->roles = (const char *const *)c->tokens[i].roles.v;
-		who->nroles = c->tokens[i].roles.n;
-		who->authenticated = 1;
+		known_principal(who, c->tokens[i].id, &c->tokens[i].roles);
 		return 0;
 	}
-	if (i > c->ntokens || (!c->open_mode && !c->anonymous))
+	i -= c->ntokens;
+	if (i < c->npeers) {
+		known_principal(who, c->peers[i].id, &c->peers[i].roles);
+		return 0;
+	}
+	if (i > c->npeers || (!c->open_mode && !c->anonymous))
 		return -1;
 	who->id = "anonymous";
 	who->roles = admin;

@@ -1,10 +1,14 @@
 /*
  * SPDX-License-Identifier: ISC
  *
- * The configuration: each regress/conf/NAME.in is a text in one small world;
- * NAME.ok (it starts) or NAME.err (it does not) holds its findings as
- * "line:column code", and NAME.out, when it is there, what conf_print says.
- * What depends on the world is in tables here.  Run from the top of the tree.
+ * The configuration: each regress/conf/NAME.in is a text in one small world,
+ * NAME.drop, NAME.op and NAME.env, when they are there, a drop-in, the
+ * operator's file and lines for the environment.  NAME.ok (it starts) or
+ * NAME.err (it does not) holds the findings as "line:column code", with the
+ * source before it when it is not NAME.in; NAME.rules, when it is there, the
+ * rules that came out and the operations they select, NAME.out what
+ * conf_print says (ABX_GOLDEN=write makes these files anew).  What depends on
+ * the world is in tables here.  Run from the top of the tree.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -15,10 +19,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "policy/confkey.h"
+#include "policy/lint.h"
 
 #define DIR_CASES "regress/conf"
 
@@ -58,16 +64,24 @@ world(void)
 /* ---- helpers ---- */
 
 static struct conf *
-load(const char *name, const char *text, size_t len, const struct conf_world *w,
+load_all(const struct conf_source *src, size_t n, const struct conf_world *w,
     struct findings *f)
 {
-	struct conf_source src = {name, LAYER_FILE, text, len};
-	struct conf *c = conf_load(&src, 1, w, f);
+	struct conf *c = conf_load(src, n, w, f);
 
 	if (c != NULL)
 		conf_lint(c, w, f);
 	assert_false(f->nomem);
 	return c;
+}
+
+static struct conf *
+load(const char *name, const char *text, size_t len, const struct conf_world *w,
+    struct findings *f)
+{
+	struct conf_source src = {name, LAYER_FILE, text, len};
+
+	return load_all(&src, 1, w, f);
 }
 
 static char *
@@ -95,8 +109,10 @@ summary(const struct findings *f)
 
 	assert_non_null(s);
 	for (i = 0; i < f->n; i++)
-		len += (size_t)snprintf(s + len, 65536 - len, "%u:%u %s\n",
-		    f->v[i].line, f->v[i].col, f->v[i].code);
+		len += (size_t)snprintf(s + len, 65536 - len, "%s%s%u:%u %s\n",
+		    strcmp(f->v[i].file, "conf") == 0 ? "" : f->v[i].file,
+		    strcmp(f->v[i].file, "conf") == 0 ? "" : ":", f->v[i].line,
+		    f->v[i].col, f->v[i].code);
 	return s;
 }
 
@@ -141,6 +157,131 @@ round_trip(const char *name, const struct conf *c)
 
 /* ---- the directory ---- */
 
+static int
+golden_write(void)
+{
+	const char *s = getenv("ABX_GOLDEN");
+
+	return s != NULL && strcmp(s, "write") == 0;
+}
+
+static void
+spill(const char *dir, const char *name, const char *text)
+{
+	char path[512];
+	FILE *fp;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	fp = fopen(path, "w");
+	assert_non_null(fp);
+	fputs(text, fp);
+	fclose(fp);
+}
+
+/* The files of one case. */
+struct conf_case {
+	struct conf_source src[3];
+	size_t n;
+	char *text[3], *envtext;
+	const char *env[64];
+};
+
+static void
+case_source(struct conf_case *cc, const char *name, const char *ext,
+    const char *label, enum conf_layer layer)
+{
+	struct conf_source *s = &cc->src[cc->n];
+	char file[300];
+	size_t len;
+
+	snprintf(file, sizeof(file), "%s.%s", name, ext);
+	cc->text[cc->n] = slurp(DIR_CASES, file, &len);
+	if (cc->text[cc->n] == NULL)
+		return;
+	*s = (struct conf_source){label, layer, cc->text[cc->n], len};
+	cc->n++;
+}
+
+static void
+case_open(struct conf_case *cc, const char *name)
+{
+	char file[300], *line, *rest;
+	size_t len, n = 0;
+
+	memset(cc, 0, sizeof(*cc));
+	case_source(cc, name, "in", "conf", LAYER_FILE);
+	assert_int_equal(cc->n, 1);
+	case_source(cc, name, "drop", "drop-in", LAYER_DROPIN);
+	case_source(cc, name, "op", "operator", LAYER_OPERATOR);
+	while (env[n] != NULL) {
+		cc->env[n] = env[n];
+		n++;
+	}
+	snprintf(file, sizeof(file), "%s.env", name);
+	rest = cc->envtext = slurp(DIR_CASES, file, &len);
+	while (rest != NULL && (line = strsep(&rest, "\n")) != NULL)
+		if (*line != '\0')
+			cc->env[n++] = line;
+	assert_true(n < nitems(cc->env));
+}
+
+static void
+case_close(struct conf_case *cc)
+{
+	size_t i;
+
+	for (i = 0; i < cc->n; i++)
+		free(cc->text[i]);
+	free(cc->envtext);
+}
+
+/* The rules, one a line, and below each what it selects. */
+static char *
+rules_text(const struct conf *c)
+{
+	const struct rule *r;
+	struct out o = {0};
+	char *s;
+	size_t i;
+	uint16_t op;
+
+	wbuf_init(&o.w, 65536);
+	for (i = 0; i < c->rules->n; i++) {
+		r = &c->rules->v[i];
+		out_object(&o, rule_keys, r);
+		out_lit(&o, "\n");
+		for (op = 0; op < OP_COUNT; op++)
+			if (rule_selects(r, op)) {
+				out_lit(&o, " ");
+				out_lit(&o, ops[op].id);
+			}
+		out_lit(&o, "\n");
+	}
+	assert_false(o.w.err);
+	s = strndup((const char *)o.w.p, o.w.len);
+	assert_non_null(s);
+	wbuf_free(&o.w);
+	return s;
+}
+
+static void
+check_rules(const char *name, const struct conf *c)
+{
+	char file[300], *want, *got;
+	size_t len;
+
+	snprintf(file, sizeof(file), "%s.rules", name);
+	if ((want = slurp(DIR_CASES, file, &len)) == NULL)
+		return;
+	got = rules_text(c);
+	if (golden_write())
+		spill(DIR_CASES, file, got);
+	else
+		assert_string_equal(got, want);
+	free(got);
+	free(want);
+}
+
 static void
 check_out(const char *name, const struct conf *c)
 {
@@ -152,9 +293,61 @@ check_out(const char *name, const struct conf *c)
 		return;
 	want[strcspn(want, "\n")] = '\0';
 	got = conf_print(c);
-	assert_string_equal(got, want);
+	if (golden_write()) {
+		got = realloc(got, strlen(got) + 2);
+		assert_non_null(got);
+		strlcat(got, "\n", strlen(got) + 2);
+		spill(DIR_CASES, file, got);
+	} else
+		assert_string_equal(got, want);
 	free(got);
 	free(want);
+}
+
+/* The findings that NAME.ok or NAME.err holds; NULL when neither is there. */
+static char *
+case_want(const char *name, int *good)
+{
+	char file[300], *want;
+	size_t n;
+
+	snprintf(file, sizeof(file), "%s.ok", name);
+	*good = 1;
+	if ((want = slurp(DIR_CASES, file, &n)) != NULL)
+		return want;
+	snprintf(file, sizeof(file), "%s.err", name);
+	*good = 0;
+	return slurp(DIR_CASES, file, &n);
+}
+
+static void
+case_write(const char *name, int good, const char *got)
+{
+	char file[300];
+
+	snprintf(file, sizeof(file), "%s/%s.%s", DIR_CASES, name,
+	    good ? "err" : "ok");
+	unlink(file);
+	snprintf(file, sizeof(file), "%s.%s", name, good ? "ok" : "err");
+	spill(DIR_CASES, file, got);
+}
+
+static void
+case_judge(
+    const char *name, const struct conf *c, const struct findings *f, int good)
+{
+	int want_good;
+	char *want = case_want(name, &want_good), *got = summary(f);
+
+	if (golden_write())
+		case_write(name, good, got);
+	else if (want == NULL || strcmp(want, got) != 0 || good != want_good) {
+		show(name, f);
+		fail_msg("%s: expected:\n%sgot:\n%s", name,
+		    want == NULL ? "" : want, got);
+	}
+	free(want);
+	free(got);
 }
 
 static void
@@ -162,38 +355,24 @@ one_case(const char *name)
 {
 	struct conf_world w = world();
 	struct findings f = {0};
-	char file[300], *text, *want, *got;
-	size_t len, n;
-	int good = 1;
+	struct conf_case cc;
 	struct conf *c;
+	int good;
 
-	snprintf(file, sizeof(file), "%s.in", name);
-	text = slurp(DIR_CASES, file, &len);
-	assert_non_null(text);
-	snprintf(file, sizeof(file), "%s.ok", name);
-	if ((want = slurp(DIR_CASES, file, &n)) == NULL) {
-		good = 0;
-		snprintf(file, sizeof(file), "%s.err", name);
-		want = slurp(DIR_CASES, file, &n);
-	}
-	c = load("conf", text, len, &w, &f);
-	got = summary(&f);
-	if (want == NULL || strcmp(want, got) != 0 ||
-	    good == findings_block(&f, c != NULL && c->allow_lint_errors)) {
-		show(name, &f);
-		fail_msg("%s: expected:\n%sgot:\n%s", name,
-		    want == NULL ? "" : want, got);
-	}
+	case_open(&cc, name);
+	w.env = cc.env;
+	c = load_all(cc.src, cc.n, &w, &f);
+	good = !findings_block(&f, c != NULL && c->allow_lint_errors);
+	case_judge(name, c, &f, good);
 	if (good) {
 		assert_non_null(c);
 		round_trip(name, c);
 		check_out(name, c);
+		check_rules(name, c);
 	}
 	conf_free(c);
 	findings_clear(&f);
-	free(text);
-	free(want);
-	free(got);
+	case_close(&cc);
 }
 
 static int
@@ -395,9 +574,14 @@ test_worlds(void **state)
 	     "\"commands.run\",\"principals\":[\"role:admin\"],\"commands\":"
 	     "{\"allow\":[\"true\"]}}]",
 		NULL, 1, 0, NULL, 0, "config.principal_unreachable "},
-	    /* layers that only restrict are refused, not ignored */
-	    {"\"rules\":[" READ "]", "ABX_SERVER_READONLY=1", 0, 0, NULL, 1,
-		"config.not_supported "},
+	    /* what the environment takes away is not open */
+	    {"\"rules\":[" RUN "]", "ABX_SERVER_READONLY=1", 0, 0, NULL, 0, ""},
+	    {"\"rules\":[" RUN "]", "ABX_SERVER_DISABLE=commands.*", 0, 0, NULL,
+		0, ""},
+	    {"\"reload\":\"sighup\",\"rules\":[" READ "]", NULL, 0, 0, NULL, 0,
+		"config.reload_enabled_open "},
+	    {"\"rules\":[" READ "]", "ABX_SERVER_POLICY_RELOAD=sighup", 0, 0,
+		NULL, 0, "config.reload_enabled_open "},
 	    {"\"rules\":[" READ "]", "ABX_SERVER_DISABLE=", 0, 0, NULL, 0, ""},
 	};
 	const char *vars[2] = {NULL, NULL};
@@ -475,7 +659,9 @@ test_layers(void **state)
 	    "{\"version\":1,\"protect_dirs\":[\"/b\"],\"audit\":{\"sinks\":"
 	    "[\"file:/var/log/x\"]},\n\"rules\":[{\"deny\":\"files.list\"}],"
 	    "\n\"auth\":{},\n\"root\":\"/else\"}";
-	static const char oper[] = "{\"version\":1}";
+	static const char oper[] =
+	    "{\"version\":1,\"protect_dirs\":\"/c\",\"disable\":"
+	    "\"files.mkdir\",\"rules\":[{\"deny\":\"files.stat\"}]}";
 	const struct conf_source src[] = {
 	    {"file", LAYER_FILE, file, sizeof(file) - 1},
 	    {"drop", LAYER_DROPIN, drop, sizeof(drop) - 1},
@@ -491,15 +677,12 @@ test_layers(void **state)
 	c = conf_load(src, nitems(src), &w, &f);
 	assert_non_null(c);
 	s = summary(&f);
-	assert_string_equal(s,
-	    "1:1 config.not_supported\n3:1 config.duplicate_key\n"
-	    "4:1 config.duplicate_key\n");
+	assert_string_equal(s, "drop:3:1 config.duplicate_key\n"
+			       "drop:4:1 config.duplicate_key\n");
 	free(s);
-	assert_string_equal(f.v[0].file, "oper");
-	assert_string_equal(f.v[1].file, "drop");
-	assert_int_equal(c->protect_dirs.n, 2);
+	assert_int_equal(c->protect_dirs.n, 3);
 	assert_int_equal(c->audit.n, 2);
-	assert_int_equal(c->rules->n, 6);
+	assert_int_equal(c->rules->n, 8);
 	assert_int_equal(c->rules->v[0].layer, LAYER_CLI);
 	assert_string_equal(c->rules->v[0].preset, "download-only");
 	assert_string_equal(c->rules->v[1].paths.roots.v[0], "/data");
@@ -509,6 +692,11 @@ test_layers(void **state)
 	assert_int_equal(c->rules->v[5].layer, LAYER_DROPIN);
 	assert_true(c->rules->v[5].deny);
 	assert_string_equal(c->rules->v[5].at.file, "drop");
+	assert_false(c->rules->v[5].unmount);
+	assert_true(c->rules->v[6].unmount);
+	assert_int_equal(c->rules->v[6].layer, LAYER_OPERATOR);
+	assert_false(c->rules->v[7].unmount);
+	assert_int_equal(c->rules->v[7].layer, LAYER_OPERATOR);
 	conf_free(c);
 	findings_clear(&f);
 }

@@ -1,9 +1,10 @@
 /*
  * SPDX-License-Identifier: ISC
  *
- * Decision tables: every JSON file in decide/ holds a configuration, a
- * make-believe file system and calls with what must come out.  The walk below
- * stands in for pathd; the rest is the real reader and the real engine.
+ * Decision tables: every JSON file in decide/ holds a configuration (with
+ * "operator" and "env" where it has such layers), a make-believe file system
+ * and calls with what must come out.  The walk below stands in for pathd; the
+ * rest is the real reader and the real engine.
  */
 #include <errno.h>
 #include <glob.h>
@@ -524,18 +525,45 @@ tell_places(struct table *t)
 		policy_protect(t->policy, json_string_value(one)), 0);
 }
 
+/* The variables of the table after those that every table has. */
+static void
+table_env(json_t *list, const char *env[16])
+{
+	size_t i, n = 0;
+	json_t *one;
+
+	env[n++] = "PATH=/sbin";
+	env[n++] = "LANG=de_DE";
+	env[n++] = "EDITOR=ed";
+	assert_true(json_array_size(list) < 12);
+	json_array_foreach(list, i, one) env[n++] = json_string_value(one);
+	env[n] = NULL;
+}
+
+static void
+table_source(struct conf_source *src, size_t *n, const char *name,
+    enum conf_layer layer, json_t *from)
+{
+	char *text;
+
+	if (from == NULL)
+		return;
+	text = json_dumps(from, 0);
+	assert_non_null(text);
+	src[(*n)++] = (struct conf_source){name, layer, text, strlen(text)};
+}
+
 static void
 table_open(struct table *t, const char *file)
 {
-	static const char *const env[] = {
-	    "PATH=/sbin", "LANG=de_DE", "EDITOR=ed", NULL};
+	const char *env[16];
 	struct conf_world world = {.env = env,
 	    .default_state_dir = "/var/lib/abx-state",
 	    .default_workspace_root = "/var/lib/abx-work"};
-	struct conf_source src = {.name = file, .layer = LAYER_FILE};
+	struct conf_source src[2];
+	size_t n = 0;
 	struct findings fs = {0};
 	json_error_t err;
-	char *text;
 
 	memset(t, 0, sizeof(*t));
 	t->file = file;
@@ -543,18 +571,20 @@ table_open(struct table *t, const char *file)
 	if (t->json == NULL)
 		fail_msg("%s:%d: %s", file, err.line, err.text);
 	t->tree = json_object_get(t->json, "tree");
-	text = json_dumps(json_object_get(t->json, "config"), 0);
-	assert_non_null(text);
-	src.data = text;
-	src.len = strlen(text);
-	t->conf = conf_load(&src, 1, &world, &fs);
+	table_env(json_object_get(t->json, "env"), env);
+	table_source(
+	    src, &n, file, LAYER_FILE, json_object_get(t->json, "config"));
+	table_source(src, &n, "operator", LAYER_OPERATOR,
+	    json_object_get(t->json, "operator"));
+	t->conf = conf_load(src, n, &world, &fs);
 	no_errors(file, &fs);
 	assert_non_null(t->conf);
 	t->policy = policy_new(t->conf, &fs);
 	no_errors(file, &fs);
 	assert_non_null(t->policy);
 	findings_clear(&fs);
-	free(text);
+	while (n > 0)
+		free((void *)(uintptr_t)src[--n].data);
 	tell_places(t);
 }
 

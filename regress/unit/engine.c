@@ -295,7 +295,10 @@ test_env_layer(void **state)
 	struct op_limits l;
 
 	allow_path(&b, "files.*", "/w")->limits.max_bytes = 7;
-	rule_add(&b, 1, "files.list")->layer = LAYER_ENV;
+	rule_add(&b, 1, "files.list")->unmount = 1;
+	/* health goes only by its name */
+	rule_add(&b, 1, "effect:admin,net")->unmount = 1;
+	rule_add(&b, 1, "core.*")->unmount = 1;
 	rule_add(&b, 1, "effect:read,write")->layer = LAYER_OPERATOR;
 	compile(&b);
 	assert_non_null(b.policy);
@@ -310,6 +313,10 @@ test_env_layer(void **state)
 	assert_int_equal(l.max_bytes, 7);
 	assert_int_equal(
 	    policy_op_limits(b.policy, OP_files_list, &admin, &l), -1);
+	assert_int_equal(policy_removed_by(b.policy, OP_files_list), 1);
+	assert_int_equal(policy_removed_by(b.policy, OP_files_stat), -1);
+	assert_int_equal(policy_removed_by(b.policy, OP_core_health), -1);
+	assert_int_equal(policy_removed_by(b.policy, OP_NONE), -1);
 	finish(&b);
 }
 
