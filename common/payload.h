@@ -206,7 +206,8 @@ enum path_flag {
 	PF_NOREPLACE = 4,   /* the name must be new */
 	PF_RECURSIVE = 8,
 	PF_HARDLINKS = 16, /* files with nlink > 1 are fine */
-	PF_NOSYMLINKS = 32 /* symlinks: deny */
+	PF_NOSYMLINKS = 32, /* symlinks: deny */
+	PF_EXACT = 64 /* replace that very file (If-Match) or none */
 };
 struct put {
 	struct target target;

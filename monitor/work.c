@@ -232,6 +232,7 @@ preconditions(const struct req *r, uint16_t *flags)
 	}
 	if (r->ask.if_match[0] == '\0')
 		return C_OK;
+	*flags |= PF_EXACT;
 	if (f->kind == FK_MISSING)
 		return C_FS_CHANGED;
 	return strcmp(r->ask.if_match, "*") == 0 ||

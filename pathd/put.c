@@ -27,25 +27,38 @@ upload_named(int on)
 	named = on;
 }
 
-/* The name is still what was decided on: C_OK, and the mode to keep. */
+/*
+ * What stands at the name now: C_OK, the mode to keep, and whether it is to
+ * be replaced.  Another regular file than the one decided on is another
+ * writer's, and the last one wins, unless this very file was asked for; what
+ * became a link or a directory is a changed path.
+ */
 static enum code
 target_check(struct upload *u, int dir, const char *name)
 {
-	const struct target *t = &u->put->target;
+	const struct put *p = u->put;
+	const struct target *t = &p->target;
 	struct stat st;
-	enum code code;
+	int same;
 
-	if (t->kind == FK_MISSING) {
-		if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-			return C_FS_EXISTS;
-		return errno == ENOENT ? C_OK : beneath_walk_code(errno);
+	u->over = 0;
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == -1) {
+		if (errno != ENOENT)
+			return beneath_walk_code(errno);
+		return (p->flags & PF_EXACT) != 0 ? C_FS_CHANGED : C_OK;
 	}
-	if ((code = beneath_same(dir, name, t, &st)) != C_OK)
-		return code;
-	if (st.st_nlink > 1 && (u->put->flags & PF_HARDLINKS) == 0)
+	if ((p->flags & PF_NOREPLACE) != 0)
+		return C_FS_EXISTS;
+	same = t->kind == FK_FILE && st.st_dev == t->dev && st.st_ino == t->ino;
+	if (!same && (p->flags & PF_EXACT) != 0)
+		return C_FS_CHANGED;
+	if (!S_ISREG(st.st_mode))
+		return C_POL_PATH_CHANGED;
+	if (st.st_nlink > 1 && (p->flags & PF_HARDLINKS) == 0)
 		return C_POL_HARDLINK_DENIED;
-	if (u->put->mode == UINT32_MAX)
+	if (p->mode == UINT32_MAX)
 		u->mode = st.st_mode & 0777;
+	u->over = 1;
 	return C_OK;
 }
 
@@ -219,9 +232,14 @@ commit_name(struct upload *u)
 	if (code == C_OK && (u->put->flags & PF_DURABLE) != 0 &&
 	    fsync(u->fd) == -1)
 		code = beneath_act_code(errno);
-	if (code == C_OK)
-		code = u->put->target.kind == FK_MISSING ? commit_new(u, &p)
-							 : commit_over(u, &p);
+	if (code == C_OK && !u->over)
+		code = commit_new(u, &p);
+	/* another writer was faster with the same new name */
+	if (code == C_FS_EXISTS && !u->over &&
+	    (u->put->flags & PF_NOREPLACE) == 0)
+		code = target_check(u, p.fd, p.name);
+	if (code == C_OK && u->over)
+		code = commit_over(u, &p);
 	if (code != C_OK)
 		parents_undo(&p);
 	parents_close(&p);
@@ -256,7 +274,7 @@ upload_commit(struct upload *u, struct put_fin *fin)
 		sync_dir(u);
 	if (fstat(u->fd, &st) == -1)
 		return C_FS_IO;
-	fin->created = u->put->target.kind == FK_MISSING;
+	fin->created = (uint8_t)!u->over;
 	fin->mtime = st.st_mtim.tv_sec;
 	fin->mtime_ns = (uint32_t)st.st_mtim.tv_nsec;
 	fin->dev = st.st_dev;

@@ -21,6 +21,7 @@ struct upload {
 	int fd;			     /* the file, -1 */
 	char temp[JOURNAL_NAME_LEN + 1]; /* its name in dir, "" unnamed */
 	mode_t mode;			 /* it will have */
+	int over; /* the name is taken: replace what stands there */
 };
 
 /* Check the target again and make the file: C_OK or why not.  upload_close in

@@ -193,13 +193,20 @@ check_changes(int named)
 	make_file(&t, "w/f", "old");
 	make_dir(&t, "w/d");
 	make_file(&t, "w/d/f", "old");
-	p = put_of(&t, "f", 0);
-	assert_int_equal(upload(&t, &p, "new", swap_file), C_POL_PATH_CHANGED);
+	/* another writer's file: only who asked for that very one loses */
+	p = put_of(&t, "f", PF_EXACT);
+	assert_int_equal(upload(&t, &p, "new", swap_file), C_FS_CHANGED);
 	assert_string_equal(text_of(&t, "w/f"), "other");
 	p = put_of(&t, "f", 0);
+	assert_int_equal(upload(&t, &p, "new", swap_file), C_OK);
+	assert_string_equal(text_of(&t, "w/f"), "new");
+	p = put_of(&t, "f", 0);
 	assert_int_equal(upload(&t, &p, "new", swap_link), C_POL_PATH_CHANGED);
-	p = put_of(&t, "n", 0);
+	p = put_of(&t, "n", PF_NOREPLACE);
 	assert_int_equal(upload(&t, &p, "new", take_name), C_FS_EXISTS);
+	p = put_of(&t, "n", 0);
+	p.target.kind = FK_MISSING;
+	assert_int_equal(upload(&t, &p, "new", NULL), C_POL_PATH_CHANGED);
 	p = put_of(&t, "d/f", 0);
 	assert_int_equal(upload(&t, &p, "new", swap_dir), C_POL_PATH_CHANGED);
 	assert_string_equal(text_of(&t, "w/moved/f"), "old");
