@@ -96,20 +96,24 @@ http_list_has(const char *list, size_t len, const char *token)
 	return 0;
 }
 
-/* The start of a line that is not whole yet: refuse what is no HTTP at all
- * (a TLS hello, say) before it fills the buffer. */
+/* What rules a line out as soon as it has begun: no HTTP at all (a TLS hello,
+ * say), or too much of it.  Asked of whole lines first of all too, so that the
+ * answer does not depend on how much came at once.  n: bytes of the line that
+ * are there, less its CR LF. */
 static int
-early_line(struct http_head *h, const uint8_t *p, size_t n)
+line_begins(struct http_head *h, const uint8_t *buf, size_t n, size_t max)
 {
+	const uint8_t *p = buf + h->pos;
 	size_t i;
 
+	if (h->fields_at != 0)
+		return h->pos - h->fields_at + n > max
+			   ? bad(h, C_REQ_HEADERS_TOO_LARGE)
+			   : 0;
 	for (i = 0; i < n && p[i] != ' '; i++)
-		if (i >= HTTP_METHOD_MAX ||
-		    (!http_is_token(p[i]) && !(p[i] == '\r' && i + 1 == n)))
+		if (i >= HTTP_METHOD_MAX || !http_is_token(p[i]))
 			return bad(h, C_REQ_BAD_FRAMING);
-	if (n > HTTP_LINE_MAX)
-		return bad(h, C_REQ_BAD_TARGET);
-	return 0;
+	return n > HTTP_LINE_MAX ? bad(h, C_REQ_BAD_TARGET) : 0;
 }
 
 static int
@@ -258,7 +262,7 @@ finish(struct http_head *h, uint32_t end)
 
 /* One whole line of n bytes at pos, without its CR LF. */
 static int
-one_line(struct http_head *h, const uint8_t *buf, size_t n, size_t max)
+one_line(struct http_head *h, const uint8_t *buf, size_t n)
 {
 	if (memchr(buf + h->pos, '\r', n) != NULL)
 		return bad(h, C_REQ_BAD_FRAMING);
@@ -266,18 +270,12 @@ one_line(struct http_head *h, const uint8_t *buf, size_t n, size_t max)
 		/* RFC 9112, 2.2: one empty line before a request is ignored */
 		if (n == 0 && h->pos == 0)
 			return 0;
-		if (n > HTTP_LINE_MAX)
-			return bad(h, C_REQ_BAD_TARGET);
 		if (request_line(h, buf, n) == -1)
 			return -1;
 		h->fields_at = h->scan;
 		return 0;
 	}
-	if (n == 0)
-		return finish(h, h->scan);
-	if (h->scan - h->fields_at > max)
-		return bad(h, C_REQ_HEADERS_TOO_LARGE);
-	return field_line(h, buf, n);
+	return n == 0 ? finish(h, h->scan) : field_line(h, buf, n);
 }
 
 int
@@ -286,21 +284,23 @@ http_head_feed(
 {
 	const uint8_t *lf;
 	size_t n;
-	int rc;
+	int rc, cr;
 
 	while ((lf = memchr(buf + h->scan, '\n', len - h->scan)) != NULL) {
 		n = (size_t)(lf - buf) - h->pos;
-		if (n == 0 || lf[-1] != '\r')
+		cr = n > 0 && lf[-1] == '\r';
+		n -= (size_t)cr;
+		if (line_begins(h, buf, n, max_fields) == -1)
+			return -1;
+		if (!cr)
 			return bad(h, C_REQ_BAD_FRAMING);
 		h->scan = (uint32_t)(lf + 1 - buf);
-		if ((rc = one_line(h, buf, n - 1, max_fields)) != 0)
+		if ((rc = one_line(h, buf, n)) != 0)
 			return rc;
 		h->pos = h->scan;
 	}
 	h->scan = (uint32_t)len;
-	if (h->fields_at == 0)
-		return early_line(h, buf + h->pos, len - h->pos);
-	if (len - h->fields_at > max_fields)
-		return bad(h, C_REQ_HEADERS_TOO_LARGE);
-	return 0;
+	n = len - h->pos;
+	n -= n > 0 && buf[len - 1] == '\r';
+	return line_begins(h, buf, n, max_fields);
 }

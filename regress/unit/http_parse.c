@@ -236,6 +236,51 @@ test_sizes(void **state)
 	}
 }
 
+/* What is wrong in two ways is wrong in the same way however it comes: too
+ * much of a line counts before what is in it. */
+static void
+test_order(void **state)
+{
+	static const struct {
+		const char *head; /* then that many bytes, then tail */
+		size_t n;
+		const char *tail;
+		int rc;
+		enum code code;
+	} t[] = {
+	    {LINE HOST "X: \r", MAXF, "\r\n\r\n", -1, C_REQ_HEADERS_TOO_LARGE},
+	    {LINE HOST "X: ", MAXF, "\n\n", -1, C_REQ_HEADERS_TOO_LARGE},
+	    {LINE HOST "X: ", MAXF - 17 - 3 - 2, "\r\n\r\n", 1, C_OK},
+	    {LINE HOST "X: ", MAXF - 17 - 3 - 1, "\r\n\r\n", -1,
+		C_REQ_HEADERS_TOO_LARGE},
+	    {"GET /\r", HTTP_LINE_MAX, " HTTP/1.1\r\n", -1, C_REQ_BAD_TARGET},
+	    {"G(T /", HTTP_LINE_MAX, " HTTP/1.1\r\n", -1, C_REQ_BAD_FRAMING},
+	    {"", HTTP_LINE_MAX, " HTTP/1.1\r\n", -1, C_REQ_BAD_FRAMING},
+	};
+	struct http_head h;
+	size_t i, at, len, have;
+	char *s;
+	int rc;
+
+	for (i = 0; i < nitems(t); i++) {
+		at = strlen(t[i].head);
+		len = at + t[i].n + strlen(t[i].tail);
+		s = malloc(len + 1);
+		assert_non_null(s);
+		memset(s, 'a', len);
+		memcpy(s, t[i].head, at);
+		strlcpy(s + at + t[i].n, t[i].tail, strlen(t[i].tail) + 1);
+		assert_int_equal(feed(&h, s, len, 0), t[i].rc);
+		assert_int_equal(h.code, t[i].code);
+		http_head_init(&h);
+		for (have = 0, rc = 0; rc == 0 && have <= len; have++)
+			rc = http_head_feed(&h, (uint8_t *)s, have, MAXF);
+		assert_int_equal(rc, t[i].rc);
+		assert_int_equal(h.code, t[i].code);
+		free(s);
+	}
+}
+
 /* Three pipelined requests cut at every offset. */
 static void
 test_pipelined(void **state)
@@ -412,6 +457,7 @@ main(void)
 	    cmocka_unit_test(test_rows),
 	    cmocka_unit_test(test_values),
 	    cmocka_unit_test(test_sizes),
+	    cmocka_unit_test(test_order),
 	    cmocka_unit_test(test_pipelined),
 	    cmocka_unit_test(test_lists),
 	    cmocka_unit_test(test_chunks),
