@@ -51,7 +51,8 @@ LISTENER_SRC = listener/main.c listener/accept.c listener/ask.c \
 	listener/auth.c listener/body.c listener/conn.c listener/failures.c \
 	listener/filter.c listener/get.c listener/host.c \
 	listener/http_chunk.c listener/http_parse.c listener/http_reply.c \
-	listener/list.c listener/mon.c listener/obuf.c listener/pool.c \
+	listener/list.c listener/mon.c listener/obuf.c listener/peer.c \
+	listener/pool.c \
 	listener/put.c listener/range.c listener/rejects.c \
 	listener/request.c listener/route.c listener/run.c \
 	listener/run_render.c listener/send.c listener/target.c
@@ -70,7 +71,7 @@ LAUNCH_SRC = execd/launch/launch.c execd/launch/init.c \
 MONITOR_SRC = monitor/main.c monitor/filter.c monitor/gate.c monitor/req.c \
 	monitor/principal.c monitor/limits.c monitor/answer.c monitor/step.c \
 	monitor/work.c monitor/work_run.c monitor/worker.c monitor/peers.c \
-	monitor/core.c monitor/audit.c monitor/snap.c monitor/control.c monitor/idem.c monitor/host.c monitor/load.c monitor/confset.c \
+	monitor/core.c monitor/audit.c monitor/snap.c monitor/control.c monitor/idem.c monitor/host.c monitor/peerid.c monitor/load.c monitor/confset.c \
 	monitor/conffile.c monitor/confdirs.c
 
 ABXD_SRC = monitor/abxd.c monitor/parent.c monitor/child.c \
@@ -312,8 +313,9 @@ install: all
 	install -m 644 ${MAN8} ${DESTDIR}${PREFIX}/share/man/man8/
 	install -m 644 README SECURITY LICENSE ${DESTDIR}${DOCDIR}/
 	install -m 644 etc/examples/*.json ${DESTDIR}${DOCDIR}/examples/
-	sed 's,/usr/sbin/abxd,${PREFIX}/sbin/abxd,' etc/agent-sandbox.service \
-	    >$B/agent-sandbox.service
+	sed -e 's,/usr/sbin/abxd,${PREFIX}/sbin/abxd,' \
+	    -e 's,/usr/bin/abxctl,${PREFIX}/bin/abxctl,' \
+	    etc/agent-sandbox.service >$B/agent-sandbox.service
 	install -m 644 $B/agent-sandbox.service etc/agent-sandbox.socket \
 	    ${DESTDIR}${PREFIX}/lib/systemd/system/
 	install -m 644 etc/sysusers.d/agent-sandbox.conf \
