@@ -39,7 +39,7 @@ PROC_SRC = common/chan.c common/proc.c common/jail.c
 
 POLICY_SRC = policy/model.c policy/findings.c policy/suggest.c policy/json.c \
 	policy/tree.c policy/confkey.c policy/confcheck.c policy/confscope.c \
-	policy/confrule.c policy/confceil.c policy/confauth.c policy/conflisten.c \
+	policy/confrule.c policy/confceil.c policy/confauth.c policy/confopen.c policy/conflisten.c \
 	policy/conffinish.c policy/config.c policy/preset.c policy/print.c \
 	policy/lint.c policy/lintcmd.c policy/lintshadow.c policy/lists.c \
 	policy/selector.c policy/argv.c policy/shlex.c policy/envrule.c \
@@ -80,6 +80,7 @@ ABXD_SRC = monitor/abxd.c monitor/parent.c monitor/child.c \
 
 CTL_SRC = monitor/ctl/main.c monitor/ctl/show.c monitor/ctl/check.c \
 	monitor/ctl/ops.c monitor/ctl/hash_token.c monitor/ctl/explain.c \
+	monitor/ctl/describe.c \
 	monitor/ctl/explain_args.c monitor/ctl/explain_out.c \
 	monitor/ctl/facts.c monitor/ctl/control.c monitor/ctl/doctor.c monitor/ctl/probe.c \
 	monitor/confset.c monitor/conffile.c monitor/confdirs.c \
@@ -104,7 +105,7 @@ UNIT_SRC = regress/unit/http_parse.c regress/unit/target.c \
 	regress/unit/glob.c regress/unit/size.c regress/unit/shlex.c \
 	regress/unit/argv.c regress/unit/selector.c regress/unit/decide.c \
 	regress/unit/engine.c \
-	regress/unit/wire.c regress/unit/gate.c regress/unit/entry.c \
+	regress/unit/wire.c regress/unit/payload.c regress/unit/gate.c regress/unit/entry.c \
 	regress/unit/conffile.c regress/unit/confdirs.c \
 	regress/unit/explain_args.c \
 	regress/unit/walk.c regress/unit/beneath.c regress/unit/pathd_put.c \

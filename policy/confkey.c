@@ -277,6 +277,7 @@ static int
 value_enum(
     struct cload *cl, const struct ckey *k, const struct node *n, int *at)
 {
+	char words[120];
 	int i;
 
 	if (n->type != N_STR) {
@@ -290,9 +291,14 @@ value_enum(
 			*at = i;
 			return 0;
 		}
+	strlcpy(words, k->words[0], sizeof(words));
+	for (i = 1; k->words[i] != NULL; i++) {
+		strlcat(words, k->words[i + 1] != NULL ? "\", \"" : "\" or \"",
+		    sizeof(words));
+		strlcat(words, k->words[i], sizeof(words));
+	}
 	conf_find(cl, n, FIND_ERROR, "config.type",
-	    "\"%s\" is \"%s\" or \"%s\", not \"%.80s\"", k->name, k->words[0],
-	    k->words[1], n->s);
+	    "\"%s\" is \"%s\", not \"%.80s\"", k->name, words, n->s);
 	return 0;
 }
 

@@ -158,7 +158,8 @@ int conf_path_scope(struct cload *, const struct node *, struct path_scope *);
 int conf_command_scope(
     struct cload *, const struct node *, struct command_scope *);
 int conf_url_scope(struct cload *, const struct node *, struct url_scope *);
-extern const struct ckey path_keys[], command_keys[], url_keys[];
+int conf_agent_scope(struct cload *, const struct node *, struct agent_scope *);
+extern const struct ckey path_keys[], command_keys[], url_keys[], agent_keys[];
 extern const struct ckey limit_keys[];
 int put_path_scope(struct out *, const struct path_scope *);
 
@@ -176,6 +177,9 @@ extern const struct ckey auth_keys[];
 /* A variable of the world's environment, or NULL. */
 const char *conf_env(const struct cload *, const char *name);
 int conf_auth_finish(struct cload *);
+#define TOKEN_VAR "ABX_SERVER_TOKEN" /* the one token without "auth" */
+
+/* confopen.c */
 void conf_open_checks(struct cload *);
 
 /* conflisten.c */

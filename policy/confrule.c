@@ -20,7 +20,8 @@ selector_ok(struct cload *cl, const struct node *n, int lenient)
 	const char *hint;
 	int bad = selector_rank(n->s) == SEL_BAD;
 
-	if (!bad && selector_known(n->s))
+	/* In a canonical text it was said already. */
+	if (!bad && (selector_known(n->s) || cl->canon))
 		return 1;
 	if (!bad && lenient) {
 		conf_find(cl, n, FIND_WARN, "config.selector_matches_nothing",
@@ -254,6 +255,30 @@ put_urls(struct out *o, const void *obj)
 }
 
 static int
+get_agent(struct cload *cl, const struct node *n, void *obj)
+{
+	struct rule *r = obj;
+
+	if (r->deny) {
+		conf_findkey(cl, n, FIND_ERROR, "config.type",
+		    "a deny has no agent scope");
+		return 0;
+	}
+	r->has_agent = 1;
+	return conf_agent_scope(cl, n, &r->agent);
+}
+
+static int
+put_agent(struct out *o, const void *obj)
+{
+	const struct rule *r = obj;
+
+	if (r->has_agent)
+		out_object(o, agent_keys, &r->agent);
+	return r->has_agent;
+}
+
+static int
 get_limits(struct cload *cl, const struct node *n, void *obj)
 {
 	struct rule *r = obj;
@@ -342,7 +367,7 @@ put_unmount(struct out *o, const void *obj)
 
 #define OFF(f) offsetof(struct rule, f)
 const struct ckey rule_keys[] = {
-    {"agent", K_LATER},
+    {"agent", K_FUNC, .get = get_agent, .put = put_agent},
     {"allow", K_FUNC, .get = get_selectors, .put = put_allow},
     {"at", K_FUNC, CK_CANON | CK_ORIGIN, .get = get_at, .put = put_at},
     {"authorize", K_LATER},

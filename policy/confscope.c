@@ -310,6 +310,45 @@ conf_url_scope(struct cload *cl, const struct node *n, struct url_scope *s)
 	return conf_object(cl, n, url_keys, s);
 }
 
+/* ---- agent ---- */
+
+static int
+get_workdir(struct cload *cl, const struct node *n, void *obj)
+{
+	struct agent_scope *s = obj;
+
+	return conf_path_scope(cl, n, &s->workdir);
+}
+
+static int
+put_workdir(struct out *o, const void *obj)
+{
+	const struct agent_scope *s = obj;
+
+	return put_path_scope(o, &s->workdir);
+}
+
+static const char *const permission_words[] = {
+    "read-only", "workspace-write", "full", NULL};
+
+#define OFF(f) offsetof(struct agent_scope, f)
+const struct ckey agent_keys[] = {
+    {"commands", K_LIST, 0, OFF(commands), .check = check_nonempty},
+    {"max_turns", K_U32, CK_OPT0, OFF(max_turns), 1, 1000000},
+    {"models", K_LIST, 0, OFF(models), .check = check_nonempty},
+    {"permissions", K_ENUM, 0, OFF(permissions), .words = permission_words},
+    {"unconfined_ok", K_BOOL, 0, OFF(unconfined_ok)},
+    {"workdir", K_FUNC, .get = get_workdir, .put = put_workdir},
+    {NULL},
+};
+#undef OFF
+
+int
+conf_agent_scope(struct cload *cl, const struct node *n, struct agent_scope *s)
+{
+	return conf_object(cl, n, agent_keys, s);
+}
+
 /* ---- limits ---- */
 
 /* "N/Mms": what two rates have in common, in a canonical text. */

@@ -38,6 +38,18 @@ rule_selects(const struct rule *r, uint16_t op)
 }
 
 int
+conf_rule_selects(const struct conf *c, size_t i, uint16_t op)
+{
+	return i < c->rules->n && rule_selects(&c->rules->v[i], op);
+}
+
+int
+rule_is_full_access(const struct rule *r)
+{
+	return r->preset != NULL && strcmp(r->preset, "full-access") == 0;
+}
+
+int
 scope_empty(const struct path_scope *s)
 {
 	return s->roots.n == 0 && !s->anywhere;
@@ -88,7 +100,10 @@ scope_missing(const struct rule *r, const struct op *op)
 		return "commands";
 	if ((op->needs & N_URLS) != 0 && (!r->has_urls || r->urls.hosts.n == 0))
 		return "urls";
-	return (op->needs & N_AGENT) != 0 ? "agent" : NULL;
+	if ((op->needs & N_AGENT) != 0 &&
+	    (!r->has_agent || scope_empty(&r->agent.workdir)))
+		return "agent";
+	return NULL;
 }
 
 static void
@@ -169,6 +184,34 @@ lint_wildcard(struct lint *l, const struct rule *r)
 			    "explicit-only, later ones included");
 }
 
+/* ---- agents ---- */
+
+static int
+mounts_agent(const struct rule *r)
+{
+	uint16_t op;
+
+	for (op = 0; op < OP_COUNT; op++)
+		if ((ops[op].needs & N_AGENT) != 0 && rule_selects(r, op))
+			return 1;
+	return 0;
+}
+
+static void
+lint_agents(struct lint *l, const struct rule *r)
+{
+	if (r->deny || !r->has_agent)
+		return;
+	if (r->agent.permissions == AGENT_FULL && !r->agent.unconfined_ok)
+		lint_rule(l, r, FIND_LINT, "config.agent_full_unconfined",
+		    "the agent may do everything; \"unconfined_ok\" says that "
+		    "this is meant");
+	if ((r->has_paths || r->has_commands) && mounts_agent(r))
+		lint_rule(l, r, FIND_WARN, "config.agent_scopes_do_not_apply",
+		    "\"paths\" and \"commands\" do not bind what an agent "
+		    "does within its \"workdir\"");
+}
+
 /* ---- principals ---- */
 
 static int
@@ -237,6 +280,16 @@ lint_sandbox(struct lint *l)
 		    "landlock");
 }
 
+/* The preset that may do everything is one because a sandbox is around it. */
+static void
+lint_full_access(struct lint *l, const struct rule *r)
+{
+	if (rule_is_full_access(r) && r->has_commands &&
+	    (l->c->require & REQUIRE_DEFAULT) == 0)
+		lint_rule(l, r, FIND_ERROR, "config.sandbox_weakened",
+		    "the preset full-access needs sandbox.require");
+}
+
 static void
 lint_reload(struct lint *l)
 {
@@ -256,8 +309,10 @@ conf_lint(const struct conf *c, const struct conf_world *w, struct findings *f)
 	    lint_unsafe,
 	    lint_hardlinks,
 	    lint_wildcard,
+	    lint_agents,
 	    lint_principals,
 	    lint_commands,
+	    lint_full_access,
 	};
 	struct lint l = {.c = c, .f = f};
 	size_t i, k;

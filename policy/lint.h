@@ -19,6 +19,8 @@ void lint_rule(struct lint *, const struct rule *, enum find_sev,
     __attribute__((format(printf, 5, 6)));
 /* 1 when a selector of the rule matches the op on the rule's side. */
 int rule_selects(const struct rule *, uint16_t op);
+/* 1 for a rule of the preset full-access. */
+int rule_is_full_access(const struct rule *);
 /* 1 when the scope names nothing at all, so that it admits nothing. */
 int scope_empty(const struct path_scope *);
 /* The scope that a path parameter goes through, or NULL. */

@@ -190,7 +190,8 @@ lint_commands(struct lint *l, const struct rule *r)
 	if (r->commands.shell)
 		lint_rule(l, r, FIND_WARN, "config.shell_enabled",
 		    "with \"shell\" the patterns do not limit what runs");
-	lint_escape(l, r);
+	if (!rule_is_full_access(r))
+		lint_escape(l, r);
 	lint_readonly(l, r);
 	lint_script(l, r);
 	lint_deny(l, r);

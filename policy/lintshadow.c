@@ -119,7 +119,9 @@ scopes_cover(const struct rule *a, const struct rule *b, const struct op *op)
 		if (x == NULL || y == NULL || !path_covers(x, y))
 			return 0;
 	}
-	if ((op->needs & N_AGENT) != 0)
+	if ((op->needs & N_AGENT) != 0 &&
+	    (!a->has_agent || !b->has_agent ||
+		!same_text(agent_keys, &a->agent, &b->agent)))
 		return 0;
 	if ((op->needs & N_COMMANDS) != 0 &&
 	    (!a->has_commands || !b->has_commands ||

@@ -167,7 +167,7 @@ url_scope_clear(struct url_scope *s)
 	memset(s, 0, sizeof(*s));
 }
 
-static int
+int
 url_scope_copy(struct url_scope *dst, const struct url_scope *src)
 {
 	*dst = *src;
@@ -178,6 +178,37 @@ url_scope_copy(struct url_scope *dst, const struct url_scope *src)
 	    list_copy(&dst->schemes, &src->schemes) == -1 ||
 	    list_copy(&dst->paths, &src->paths) == -1) {
 		url_scope_clear(dst);
+		return -1;
+	}
+	return 0;
+}
+
+void
+agent_scope_init(struct agent_scope *s)
+{
+	memset(s, 0, sizeof(*s));
+	path_scope_init(&s->workdir);
+}
+
+void
+agent_scope_clear(struct agent_scope *s)
+{
+	path_scope_clear(&s->workdir);
+	strlist_clear(&s->commands);
+	strlist_clear(&s->models);
+	memset(s, 0, sizeof(*s));
+}
+
+int
+agent_scope_copy(struct agent_scope *dst, const struct agent_scope *src)
+{
+	*dst = *src;
+	memset(&dst->commands, 0, sizeof(dst->commands));
+	memset(&dst->models, 0, sizeof(dst->models));
+	if (path_scope_copy(&dst->workdir, &src->workdir) == -1 ||
+	    list_copy(&dst->commands, &src->commands) == -1 ||
+	    list_copy(&dst->models, &src->models) == -1) {
+		agent_scope_clear(dst);
 		return -1;
 	}
 	return 0;
@@ -247,6 +278,7 @@ rule_init(struct rule *r)
 	memset(r, 0, sizeof(*r));
 	path_scope_init(&r->paths);
 	path_scope_init(&r->commands.cwd);
+	agent_scope_init(&r->agent);
 	limit_set_init(&r->limits);
 }
 
@@ -265,6 +297,7 @@ rule_clear(struct rule *r)
 	free(r->params);
 	command_scope_clear(&r->commands);
 	url_scope_clear(&r->urls);
+	agent_scope_clear(&r->agent);
 	strlist_clear(&r->deny_paths);
 	strlist_clear(&r->deny_commands);
 	strlist_clear(&r->deny_urls);
@@ -309,6 +342,7 @@ rule_copy(struct rule *dst, const struct rule *src)
 	dst->has_paths = src->has_paths;
 	dst->has_commands = src->has_commands;
 	dst->has_urls = src->has_urls;
+	dst->has_agent = src->has_agent;
 	dst->limits = src->limits;
 	dst->lenient = src->lenient;
 	dst->unmount = src->unmount;
@@ -321,6 +355,7 @@ rule_copy(struct rule *dst, const struct rule *src)
 	error |= params_copy(dst, src);
 	error |= command_scope_copy(&dst->commands, &src->commands);
 	error |= url_scope_copy(&dst->urls, &src->urls);
+	error |= agent_scope_copy(&dst->agent, &src->agent);
 	error |= list_copy(&dst->deny_paths, &src->deny_paths);
 	error |= list_copy(&dst->deny_commands, &src->deny_commands);
 	error |= list_copy(&dst->deny_urls, &src->deny_urls);

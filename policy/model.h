@@ -61,6 +61,15 @@ struct url_scope {
 	int block_private; /* default 1 */
 };
 
+enum agent_permissions { AGENT_READ_ONLY, AGENT_WRITE, AGENT_FULL };
+struct agent_scope {
+	struct path_scope workdir;
+	int permissions; /* enum agent_permissions */
+	int unconfined_ok;
+	struct strlist commands, models;
+	uint32_t max_turns; /* 0: none */
+};
+
 /* limits: LIMIT_NONE / 0 when absent */
 struct limit_set {
 	uint64_t max_bytes, max_entries, timeout_ms, max_output, cpu_s, memory,
@@ -87,6 +96,8 @@ struct rule {
 	struct command_scope commands;
 	int has_urls;
 	struct url_scope urls;
+	int has_agent;
+	struct agent_scope agent;
 	struct limit_set limits;
 	/* deny rules: globs, argv patterns, URL patterns */
 	struct strlist deny_paths, deny_commands, deny_urls;
@@ -125,6 +136,10 @@ int command_scope_init(struct command_scope *);
 void command_scope_clear(struct command_scope *);
 int url_scope_init(struct url_scope *); /* 0 or -1 */
 void url_scope_clear(struct url_scope *);
+int url_scope_copy(struct url_scope *dst, const struct url_scope *src);
+void agent_scope_init(struct agent_scope *);
+void agent_scope_clear(struct agent_scope *);
+int agent_scope_copy(struct agent_scope *dst, const struct agent_scope *src);
 void limit_set_init(struct limit_set *);
 /* The lower of each pair, into the first. */
 void limit_set_least(struct limit_set *, const struct limit_set *);

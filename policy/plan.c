@@ -421,8 +421,7 @@ mount(struct planner *pl)
 	if (op == OP_core_health &&
 	    !op_mounted(pl->p, op, pl->call->who, pl->priv->who_bits))
 		return 0;
-	if (op >= OP_COUNT || (ops[op].flags & OF_LATER) != 0 ||
-	    pl->p->ops[op].removed != NULL)
+	if (op >= OP_COUNT || pl->p->ops[op].removed != NULL)
 		return 0;
 	if (cands_collect(pl) == -1)
 		return -1;
@@ -507,6 +506,28 @@ plan_steps(struct planner *pl)
 	return cands_fill(pl);
 }
 
+/* An operation that this version does not have is one that is not enabled, but
+ * for the rules that deny it: those hold for what comes. */
+static void
+plan_later(struct planner *pl)
+{
+	struct plan_priv *priv = pl->priv;
+
+	switch (pl->plan->code) {
+	case C_POL_DENIED_BY_RULE:
+	case C_POL_PATH_DENIED:
+	case C_POL_COMMAND_DENIED:
+	case C_POL_URL_DENIED:
+		return;
+	default:
+		break;
+	}
+	pl->plan->code = C_OP_NOT_ENABLED;
+	priv->mounted = 0;
+	priv->rule = -1;
+	priv->reason = priv->param = NULL;
+}
+
 int
 policy_plan(const struct policy *p, const struct call *call, struct plan *plan)
 {
@@ -527,6 +548,8 @@ policy_plan(const struct policy *p, const struct call *call, struct plan *plan)
 		plan_clear(plan);
 		return -1;
 	}
+	if (call->op < OP_COUNT && (ops[call->op].flags & OF_LATER) != 0)
+		plan_later(&pl);
 	return 0;
 }
 

@@ -154,6 +154,8 @@ void conf_free(struct conf *);
 char *conf_print(const struct conf *);
 /* SHA-256 in hex over the canonical JSON less the origins. */
 int conf_revision(const struct conf *, char out[65]);
+/* 1 when rule i has a selector that matches the op. */
+int conf_rule_selects(const struct conf *, size_t i, uint16_t op);
 /* NAME=VALUE of the env_pass names in use, as the start found them; borrowed.
  */
 const struct strlist *conf_env_pass(const struct conf *);

@@ -11,18 +11,23 @@
 #include "common/hash.h"
 #include "policy/confkey.h"
 
+/* Scopes of a rule; SC_URLS and SC_AGENT: left out without that parameter. */
+enum preset_scope { SC_NONE, SC_PATHS, SC_COMMANDS, SC_URLS, SC_AGENT };
 struct preset_rule {
 	const char *const *sel; /* NULL ends the list of rules */
-	enum { SC_NONE, SC_PATHS, SC_COMMANDS } scope;
+	enum preset_scope scope;
 	const char *const *deny;
 	int readonly;
-	uint64_t max_bytes; /* 0: none */
-	const char *const *argv;
+	uint64_t max_bytes;	 /* 0: none */
+	const char *const *argv; /* SC_COMMANDS */
+	int shell;
 };
+/* Parameters besides "root". */
+enum preset_param { PP_COMMANDS = 1, PP_URLS = 2, PP_AGENT = 4 };
 struct preset {
 	const char *name;
 	const struct preset_rule *rules; /* NULL: not in this version */
-	int commands;			 /* has the parameter "commands" */
+	unsigned params;
 };
 
 static const char *const sel_core[] = {
@@ -74,21 +79,74 @@ static const struct preset_rule workspace_exec[] = {
     {NULL},
 };
 
+static const char *const sel_files_read[] = {"group:files-read", NULL};
+static const char *const sel_run[] = {"commands.run", NULL};
+static const char *const argv_ci[] = {
+    "pytest -q", "make test", "git status", "git diff", NULL};
+static const struct preset_rule ci_runner[] = {
+    {sel_core},
+    {sel_files_read, SC_PATHS, deny_read, 1},
+    {sel_run, SC_COMMANDS, NULL, 1, 0, argv_ci},
+    {NULL},
+};
+
+static const char *const sel_agents[] = {"agents.claude.run",
+    "agents.codex.run", "agents.opencode.run", "agents.gemini.run",
+    "agents.generic.run", NULL};
+static const struct preset_rule agent_host[] = {
+    {sel_core},
+    {sel_agents, SC_AGENT},
+    {NULL},
+};
+
+/* Never system.env.set, core.reload, an install or an agent's session. */
+static const char *const sel_plain[] = {"group:core", "core.posture",
+    "core.metrics", "group:system", "process.list", "process.get",
+    "process.output", "process.stdin", "process.wait", "terminal.ticket",
+    "terminal.attach", "terminal.resize", "terminal.close", "terminal.list",
+    "workspace.list", "workspace.delete", "approvals.list", "approvals.decide",
+    NULL};
+static const char *const sel_files[] = {"group:files", NULL};
+static const char *const sel_start[] = {
+    "commands.run", "process.start", "process.signal", "terminal.create", NULL};
+static const char *const argv_any[] = {"...", NULL};
+static const char *const sel_net[] = {"group:net", NULL};
+static const char *const sel_all_agents[] = {"group:agents", NULL};
+static const struct preset_rule full_access[] = {
+    {sel_core},
+    {sel_plain},
+    {sel_files, SC_PATHS},
+    {sel_start, SC_COMMANDS, NULL, 0, 0, argv_any, 1},
+    {sel_net, SC_URLS},
+    {sel_all_agents, SC_AGENT},
+    {NULL},
+};
+
 static const struct preset presets[] = {
-    {"agent-host", NULL, 0},
-    {"ci-runner", NULL, 0},
-    {"download-only", download_only, 0},
-    {"drop-box", drop_box, 0},
-    {"full-access", NULL, 0},
-    {"legacy-compat", NULL, 0},
-    {"read-only", read_only, 0},
-    {"workspace-exec", workspace_exec, 1},
-    {"workspace-jail", workspace_jail, 0},
+    {"agent-host", agent_host},
+    {"ci-runner", ci_runner},
+    {"download-only", download_only},
+    {"drop-box", drop_box},
+    {"full-access", full_access, PP_URLS | PP_AGENT},
+    {"legacy-compat", NULL},
+    {"read-only", read_only},
+    {"workspace-exec", workspace_exec, PP_COMMANDS},
+    {"workspace-jail", workspace_jail},
 };
 
 /* One preset as a configuration names it. */
 struct preset_in {
-	const struct node *name, *root, *commands, *without;
+	const struct node *name, *root, *commands, *urls, *agent, *without;
+};
+/* The same, understood. */
+struct preset_args {
+	const struct preset *preset;
+	const struct node *at; /* its name */
+	struct path_scope root;
+	struct strlist commands;
+	int has_urls, has_agent;
+	struct url_scope urls;
+	struct agent_scope agent;
 };
 
 /* ---- names ---- */
@@ -156,32 +214,74 @@ preset_scope(const struct preset_rule *pr, const struct path_scope *root,
 	return add_words(&s->deny, pr->deny);
 }
 
-/* Fill one rule; 0, or -1 out of memory. */
 static int
-preset_rule(const struct preset_rule *pr, const struct path_scope *root,
-    const struct strlist *more, struct rule *r)
+preset_commands(
+    const struct preset_rule *pr, const struct preset_args *pa, struct rule *r)
 {
+	struct command_scope *s = &r->commands;
 	size_t i;
 
-	if (add_words(&r->sel, pr->sel) == -1)
+	r->has_commands = 1;
+	if (command_scope_init(s) == -1)
 		return -1;
-	r->has_paths = pr->scope == SC_PATHS;
-	if (pr->scope == SC_PATHS)
-		return preset_scope(pr, root, &r->paths);
-	if (pr->scope == SC_NONE)
-		return 0;
-	r->has_commands = r->commands.has_cwd = 1;
-	if (command_scope_init(&r->commands) == -1)
+	s->has_cwd = 1;
+	s->shell = pr->shell;
+	if (preset_scope(pr, &pa->root, &s->cwd) == -1 ||
+	    add_words(&s->allow, pr->argv) == -1)
 		return -1;
-	r->commands.has_cwd = 1;
-	if (preset_scope(pr, root, &r->commands.cwd) == -1 ||
-	    add_words(&r->commands.allow, pr->argv) == -1)
-		return -1;
-	for (i = 0; i < more->n; i++)
-		if (strlist_add(&r->commands.allow, more->v[i],
-			strlen(more->v[i])) == -1)
+	for (i = 0; i < pa->commands.n; i++)
+		if (strlist_add(&s->allow, pa->commands.v[i],
+			strlen(pa->commands.v[i])) == -1)
 			return -1;
 	return 0;
+}
+
+/* Without an own workdir an agent works in the root. */
+static int
+preset_agent(const struct preset_args *pa, struct rule *r)
+{
+	r->has_agent = 1;
+	if (agent_scope_copy(&r->agent, &pa->agent) == -1)
+		return -1;
+	if (r->agent.workdir.roots.n > 0 || r->agent.workdir.anywhere)
+		return 0;
+	path_scope_clear(&r->agent.workdir);
+	return path_scope_copy(&r->agent.workdir, &pa->root);
+}
+
+/* Fill one rule; 0, or -1 out of memory. */
+static int
+preset_rule(
+    const struct preset_rule *pr, const struct preset_args *pa, struct rule *r)
+{
+	if (add_words(&r->sel, pr->sel) == -1)
+		return -1;
+	switch (pr->scope) {
+	case SC_NONE:
+		break;
+	case SC_PATHS:
+		r->has_paths = 1;
+		return preset_scope(pr, &pa->root, &r->paths);
+	case SC_COMMANDS:
+		return preset_commands(pr, pa, r);
+	case SC_URLS:
+		r->has_urls = 1;
+		return url_scope_copy(&r->urls, &pa->urls);
+	case SC_AGENT:
+		return preset_agent(pa, r);
+	}
+	return 0;
+}
+
+/* A rule whose parameter was not given is not there; an agent of a preset
+ * that has no such parameter always is. */
+static int
+preset_rule_wanted(const struct preset_rule *pr, const struct preset_args *pa)
+{
+	if (pr->scope == SC_URLS)
+		return pa->has_urls;
+	return pr->scope != SC_AGENT || pa->has_agent ||
+	       (pa->preset->params & PP_AGENT) == 0;
 }
 
 /* A rule that came from a preset, with where the preset was named. */
@@ -201,17 +301,17 @@ preset_rule_init(
 }
 
 static int
-preset_rules(struct cload *cl, const struct preset *p,
-    const struct path_scope *root, const struct strlist *more,
-    const struct node *at)
+preset_rules(struct cload *cl, const struct preset_args *pa)
 {
 	const struct preset_rule *pr;
 	struct rule r;
 	int error = 0;
 
-	for (pr = p->rules; error == 0 && pr->sel != NULL; pr++) {
-		error = preset_rule_init(cl, &r, p->name, at);
-		if (error == 0 && preset_rule(pr, root, more, &r) == -1)
+	for (pr = pa->preset->rules; error == 0 && pr->sel != NULL; pr++) {
+		if (!preset_rule_wanted(pr, pa))
+			continue;
+		error = preset_rule_init(cl, &r, pa->preset->name, pa->at);
+		if (error == 0 && preset_rule(pr, pa, &r) == -1)
 			error = conf_nomem(cl);
 		if (error == 0)
 			error = conf_rule_push(cl, &r);
@@ -242,37 +342,73 @@ preset_without(struct cload *cl, const struct node *n, const char *name)
 	return error;
 }
 
+/* 1 when a parameter was given that the preset has. */
+static int
+param_given(struct cload *cl, const struct preset *p, enum preset_param which,
+    const struct node *n)
+{
+	if (n == NULL)
+		return 0;
+	if ((p->params & which) != 0)
+		return 1;
+	conf_findkey(cl, n, FIND_ERROR, "config.type",
+	    "the preset \"%s\" has no \"%s\"", p->name, n->key);
+	return 0;
+}
+
+/* The parameters; findings tell what is wrong with them. */
+static int
+preset_args_read(
+    struct cload *cl, const struct preset_in *in, struct preset_args *pa)
+{
+	const struct node *dir = in->root != NULL ? in->root : cl->root;
+	const struct preset *p = pa->preset;
+
+	if (param_given(cl, p, PP_COMMANDS, in->commands) &&
+	    conf_strings(cl, in->commands, &pa->commands, check_argv) == -1)
+		return -1;
+	pa->has_urls = param_given(cl, p, PP_URLS, in->urls);
+	if (pa->has_urls && conf_url_scope(cl, in->urls, &pa->urls) == -1)
+		return -1;
+	pa->has_agent = param_given(cl, p, PP_AGENT, in->agent);
+	if (pa->has_agent && conf_agent_scope(cl, in->agent, &pa->agent) == -1)
+		return -1;
+	if (dir == NULL)
+		return 0;
+	return conf_value(cl, ckey_find(path_keys, "roots"), dir, &pa->root);
+}
+
+static void
+preset_args_clear(struct preset_args *pa)
+{
+	path_scope_clear(&pa->root);
+	strlist_clear(&pa->commands);
+	url_scope_clear(&pa->urls);
+	agent_scope_clear(&pa->agent);
+}
+
 static int
 preset_expand(struct cload *cl, const struct preset_in *in)
 {
-	const struct preset *p = preset_find(cl, in->name);
-	const struct node *dir = in->root != NULL ? in->root : cl->root;
-	struct path_scope root;
-	struct strlist more = {0};
+	struct preset_args pa = {
+	    .preset = preset_find(cl, in->name), .at = in->name};
 	size_t before = conf_errors(cl);
-	int error = 0;
+	int error;
 
-	if (p == NULL)
+	if (pa.preset == NULL)
 		return 0;
-	path_scope_init(&root);
-	if (in->commands != NULL && !p->commands)
-		conf_findkey(cl, in->commands, FIND_ERROR, "config.type",
-		    "the preset \"%s\" has no commands", p->name);
-	else if (in->commands != NULL)
-		error = conf_strings(cl, in->commands, &more, check_argv);
-	if (dir != NULL && error == 0)
-		error =
-		    conf_value(cl, ckey_find(path_keys, "roots"), dir, &root);
-	if (error == 0 && root.roots.n == 0 && conf_errors(cl) == before)
+	path_scope_init(&pa.root);
+	agent_scope_init(&pa.agent);
+	error = preset_args_read(cl, in, &pa);
+	if (error == 0 && pa.root.roots.n == 0 && conf_errors(cl) == before)
 		conf_find(cl, in->name, FIND_ERROR, "config.root_required",
-		    "the preset \"%s\" needs \"root\"", p->name);
+		    "the preset \"%s\" needs \"root\"", pa.preset->name);
 	/* With a bad parameter the rules would only cause more findings. */
 	if (error == 0 && conf_errors(cl) == before)
-		error = preset_rules(cl, p, &root, &more, in->name);
+		error = preset_rules(cl, &pa);
 	if (error == 0 && in->without != NULL)
-		error = preset_without(cl, in->without, p->name);
-	path_scope_clear(&root);
-	strlist_clear(&more);
+		error = preset_without(cl, in->without, pa.preset->name);
+	preset_args_clear(&pa);
 	return error;
 }
 
@@ -280,10 +416,12 @@ preset_expand(struct cload *cl, const struct preset_in *in)
 
 #define OFF(f) offsetof(struct preset_in, f)
 static const struct ckey preset_keys[] = {
+    {"agent", K_KEEP, 0, OFF(agent)},
     {"commands", K_KEEP, 0, OFF(commands)},
     {"name", K_KEEP, CK_NEED, OFF(name)},
     {"paths", K_KEEP, CK_ALIAS, OFF(root)},
     {"root", K_KEEP, 0, OFF(root)},
+    {"urls", K_KEEP, 0, OFF(urls)},
     {"without", K_KEEP, 0, OFF(without)},
     {"workspace", K_KEEP, CK_ALIAS, OFF(root)},
     {NULL},

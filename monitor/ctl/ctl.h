@@ -51,6 +51,7 @@ int ctl_usage(const char *verb);
 int ctl_load(struct ctl *, struct confset *);
 
 int check_main(struct ctl *, int, char **);
+int describe_main(struct ctl *, int, char **);
 int doctor_main(struct ctl *, int, char **);
 int explain_main(struct ctl *, int, char **);
 int hash_token_main(struct ctl *, int, char **);

@@ -20,6 +20,8 @@ extern char **environ;
 const struct ctl_verb ctl_verbs[] = {
     {"check-config", "[--strict] [file]", "say everything that is wrong",
 	check_main},
+    {"describe", "[--preset name [--root dir]]",
+	"print the effective policy, or what a preset is", describe_main},
     {"doctor", "", "say what this machine lacks, and the remedy", doctor_main},
     {"explain",
 	"--op op [--arg name=value ...] --principal id [--role role ...] "

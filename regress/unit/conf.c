@@ -712,7 +712,7 @@ test_command_line(void **state)
 	    {"download-only", "/absent", "config.root_invalid"},
 	    {"download-only", "/", "config.root_is_slash"},
 	    {"downlod-only", "/srv", "config.unknown_preset"},
-	    {"full-access", "/srv", "config.not_supported"},
+	    {"legacy-compat", "/srv", "config.not_supported"},
 	    {NULL, "/srv", "config.root_invalid"},
 	};
 	struct findings f = {0};
