@@ -21,6 +21,15 @@
 		}                  \
 		return 0;          \
 	} while (0)
+/* The same for a struct that owns nothing. */
+#define GET_PLAIN(r, x)                             \
+	do {                                        \
+		if ((r)->err) {                     \
+			memset(x, 0, sizeof(*(x))); \
+			return -1;                  \
+		}                                   \
+		return 0;                           \
+	} while (0)
 
 /* ---- small pieces ---- */
 
@@ -223,9 +232,9 @@ target_put(struct wbuf *w, const struct target *t)
 	wput_u64(w, t->ino);
 }
 
-/* Canonical components: none empty, "." or "..". */
+/* Normal components: none empty, "." or "..", and none longer than longest. */
 static int
-rel_ok(const char *s)
+rel_ok(const char *s, size_t longest)
 {
 	size_t n;
 
@@ -233,7 +242,7 @@ rel_ok(const char *s)
 		return 1;
 	for (;;) {
 		n = strcspn(s, "/");
-		if (n == 0 || n > 255 || (n == 1 && s[0] == '.') ||
+		if (n == 0 || n > longest || (n == 1 && s[0] == '.') ||
 		    (n == 2 && s[0] == '.' && s[1] == '.'))
 			return 0;
 		if (s[n] == '\0')
@@ -251,7 +260,7 @@ target_get(struct rbuf *r, struct target *t)
 	t->kind = rget_u8(r);
 	t->dev = rget_u64(r);
 	t->ino = rget_u64(r);
-	if (t->kind > FK_OTHER || (t->rel != NULL && !rel_ok(t->rel)))
+	if (t->kind > FK_OTHER || (t->rel != NULL && !rel_ok(t->rel, 255)))
 		r->err = 1;
 	GET_END(r, t, target_clear);
 }
@@ -390,7 +399,7 @@ fin_get(struct rbuf *r, struct fin *f)
 	f->us = rget_u64(r);
 	if (f->outcome > FIN_ERROR)
 		r->err = 1;
-	return r->err ? -1 : 0;
+	GET_PLAIN(r, f);
 }
 
 void
@@ -416,6 +425,7 @@ lconf_put(struct wbuf *w, const struct lconf *c)
 	wput_u8(w, c->anonymous);
 	wput_u8(w, c->anonymous_health);
 	wput_u8(w, c->has_auth_exec);
+	wput_u8(w, c->has_peers);
 	wput_u64(w, c->header_timeout_ms);
 	wput_u64(w, c->head_deadline_ms);
 	wput_u64(w, c->idle_timeout_ms);
@@ -449,6 +459,7 @@ lconf_get(struct rbuf *r, struct lconf *c)
 	c->anonymous = (uint8_t)rget_bool(r);
 	c->anonymous_health = (uint8_t)rget_bool(r);
 	c->has_auth_exec = (uint8_t)rget_bool(r);
+	c->has_peers = (uint8_t)rget_bool(r);
 	c->header_timeout_ms = rget_u64(r);
 	c->head_deadline_ms = rget_u64(r);
 	c->idle_timeout_ms = rget_u64(r);
@@ -542,9 +553,9 @@ resolve_get(struct rbuf *r, struct resolve *v)
 		it->path = rget_str(r, ABX_PATH_MAX);
 		it->nofollow = (uint8_t)rget_bool(r);
 		refs_get(r, &it->refs, &it->nrefs);
-		if (!r->err &&
-		    (it->path[0] != '/' || it->nrefs == 0 ||
-			(it->path[1] != '\0' && !rel_ok(it->path + 1))))
+		/* as a client gave it: too long a name is for pathd to find */
+		if (!r->err && (it->path[0] != '/' || it->nrefs == 0 ||
+				   !rel_ok(it->path + 1, ABX_PATH_MAX)))
 			r->err = 1;
 	}
 	GET_END(r, v, resolve_clear);
@@ -598,7 +609,7 @@ put_fin_get(struct rbuf *r, struct put_fin *f)
 	mtime_get(r, &f->mtime, &f->mtime_ns);
 	f->dev = rget_u64(r);
 	f->ino = rget_u64(r);
-	return r->err ? -1 : 0;
+	GET_PLAIN(r, f);
 }
 
 void
@@ -675,5 +686,5 @@ done_get(struct rbuf *r, struct done *d)
 {
 	d->code = code_get(r);
 	d->count = rget_u64(r);
-	return r->err ? -1 : 0;
+	GET_PLAIN(r, d);
 }

@@ -160,6 +160,7 @@ struct lconf {
 	uint8_t anonymous; /* auth.anonymous */
 	uint8_t anonymous_health;
 	uint8_t has_auth_exec;
+	uint8_t has_peers; /* unix sockets: the peer may be a principal */
 	uint64_t header_timeout_ms, head_deadline_ms, idle_timeout_ms;
 	uint32_t max_pre_auth, max_connections;
 	uint64_t max_header_bytes, max_request_bytes;

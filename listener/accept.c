@@ -22,6 +22,7 @@
 #include "common/hash.h"
 #include "common/log.h"
 #include "listener/conn.h"
+#include "listener/peer.h"
 #include "listener/pool.h"
 #include "listener/request.h"
 #include "listener/send.h"
@@ -98,7 +99,8 @@ take(int fd, const struct sockaddr_storage *ss)
 		log_warnx("no room for a connection");
 		return;
 	}
-	conn_do(c);
+	if (!peer_ask(c))
+		conn_do(c);
 }
 
 static void

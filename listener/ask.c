@@ -131,6 +131,8 @@ fill(struct conn *c, struct ask *a)
 	strlcpy(a->opname, r->route.name, sizeof(a->opname));
 	if (!lconf.open && auth_extract(&c->head, c->in, a->token) == C_OK)
 		a->has_cred = a->token[0] != '\0';
+	a->has_peer = c->has_peer;
+	memcpy(a->peer, c->peer, sizeof(a->peer));
 	strlcpy(a->remote, c->remote, sizeof(a->remote));
 	a->flags = (uint16_t)((r->is_head ? ASK_HEAD : 0) |
 			      (c->head.sse ? ASK_SSE : 0) |

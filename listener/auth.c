@@ -105,12 +105,14 @@ known(const struct lconf *conf, const char *token)
 }
 
 enum code
-auth_admit(const struct lconf *conf, const char *token, int health)
+auth_admit(
+    const struct lconf *conf, const char *token, int known_peer, int health)
 {
 	if (conf->open)
 		return C_OK;
 	if (token[0] == '\0')
-		return conf->anonymous || (health && conf->anonymous_health)
+		return conf->anonymous || known_peer ||
+			       (health && conf->anonymous_health)
 			   ? C_OK
 			   : C_AUTH_REQUIRED;
 	return conf->has_auth_exec || known(conf, token) ? C_OK

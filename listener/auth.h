@@ -19,8 +19,10 @@
 enum code auth_extract(
     const struct http_head *, const uint8_t *buf, char *token);
 /* Whether a call may be asked of the monitor: C_OK, C_AUTH_REQUIRED or
- * C_AUTH_INVALID.  health: it is GET /health. */
-enum code auth_admit(const struct lconf *, const char *token, int health);
+ * C_AUTH_INVALID.  known_peer: the monitor knows who is at the other end of
+ * the socket.  health: it is GET /health. */
+enum code auth_admit(
+    const struct lconf *, const char *token, int known_peer, int health);
 /* Wipe the credential fields in the buffer. */
 void auth_wipe(const struct http_head *, uint8_t *buf);
 

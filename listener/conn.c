@@ -20,6 +20,7 @@
 #include "listener/get.h"
 #include "listener/list.h"
 #include "listener/listener.h"
+#include "listener/peer.h"
 #include "listener/pool.h"
 #include "listener/put.h"
 #include "listener/request.h"
@@ -185,6 +186,7 @@ conn_free(struct conn *c)
 	obuf_free(&c->out);
 	free_input(c);
 	close(c->fd);
+	peer_forget(c);
 	pool_remove(c);
 	free(c);
 }

@@ -99,6 +99,9 @@ struct conn {
 	uint8_t served;	     /* it had an answer before */
 	uint8_t readable;    /* a read is worth trying */
 	char remote[64];
+	uint64_t peer_no; /* 0: the monitor was not asked who it is */
+	uint8_t has_peer; /* it was, and answered */
+	uint8_t peer[16];
 	/* input: the head stays at its start until the answer is out */
 	uint8_t *in;
 	size_t in_len, in_cap, in_used;

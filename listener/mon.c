@@ -16,6 +16,7 @@
 #include "listener/get.h"
 #include "listener/list.h"
 #include "listener/listener.h"
+#include "listener/peer.h"
 #include "listener/put.h"
 #include "listener/run.h"
 #include "listener/send.h"
@@ -141,6 +142,8 @@ mon_msg(struct chan *ch, struct imsg *m, void *arg)
 	}
 	if (m->type == LM_CONF)
 		return on_conf(m);
+	if (m->type == LM_PEER_ANS)
+		return peer_answer(m);
 	for (i = 0; i < nitems(rows); i++)
 		if (rows[i].type == m->type)
 			break;

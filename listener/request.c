@@ -100,7 +100,7 @@ check_auth(struct conn *c, uint32_t *retry)
 		code = auth_extract(&c->head, c->in, token);
 	health = c->req.route.op == OP_core_health && !c->req.route.rpc;
 	if (code == C_OK) {
-		code = auth_admit(&lconf, token, health);
+		code = auth_admit(&lconf, token, c->has_peer, health);
 		if (code == C_AUTH_INVALID &&
 		    (*retry = failures_add(token, proc_now_us())) > 0)
 			code = C_AUTH_RATE;

@@ -23,6 +23,8 @@ static const struct gate_row {
     {PROC_LISTENER, LM_PUT_END, S(BODY) | S(ANSWERED), GH_PUT_END},
     {PROC_LISTENER, LM_FIN, S(ANSWERED) | S(CANCELLED), GH_FIN},
     {PROC_LISTENER, LM_REJECTS, S(FREE), GH_REJECTS},
+    {PROC_LISTENER, LM_PEER, S(FREE), GH_PEER},
+    {PROC_LISTENER, LM_PEER_GONE, S(FREE), GH_PEER_GONE},
     /* pathd */
     {PROC_PATHD, MP_ROOTS_OK, S(FREE), GH_ROOTS_OK},
     {PROC_PATHD, MP_FACTS, S(RESOLVE) | S(REOPEN), GH_FACTS},
@@ -64,5 +66,6 @@ gate_check(enum proc_kind from, uint16_t type, enum gate_state state)
 int
 gate_unbound(uint16_t type)
 {
-	return type == LM_REJECTS || type == MP_ROOTS_OK || type == ME_HELLO;
+	return type == LM_REJECTS || type == LM_PEER || type == LM_PEER_GONE ||
+	       type == MP_ROOTS_OK || type == ME_HELLO;
 }

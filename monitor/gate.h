@@ -31,6 +31,8 @@ enum gate_handler {
 	GH_FIN,
 	GH_PUT_END,
 	GH_REJECTS,
+	GH_PEER,
+	GH_PEER_GONE,
 	GH_ROOTS_OK,
 	GH_FACTS,
 	GH_PUT_ANS,

@@ -94,6 +94,10 @@ dispatch(struct peer *p, struct imsg *m, const char **why)
 		return 0;
 	case GH_REJECTS:
 		return peer_rejects(p, m);
+	case GH_PEER:
+		return peerid_new(m);
+	case GH_PEER_GONE:
+		return peerid_gone(m);
 	case GH_ROOTS_OK:
 		return peer_roots_ok(p, m);
 	case GH_HELLO:

@@ -162,6 +162,14 @@ void req_remember_cancelled(uint64_t rid);
 /* principal.c: fill in who; C_OK or an auth code. */
 enum code principal_of(struct req *);
 
+/* peerid.c: PEER and PEER_GONE of the listener: 0, or -1 for a breach. */
+int peerid_new(const struct imsg *);
+int peerid_gone(const struct imsg *);
+/* The listener is gone, and its connections with it. */
+void peerid_clear(void);
+/* The uid at the other end of the connection with that handle: 0 or -1. */
+int peerid_uid(const uint8_t handle[16], uid_t *);
+
 /* answer.c: towards the listener. */
 int answer_ask(struct req *, struct imsg *);
 int answer_cancel(struct req *, struct imsg *);

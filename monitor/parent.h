@@ -40,8 +40,8 @@ struct child {
 	pid_t pid;	   /* -1: not running */
 	struct chan *chan; /* fd 3 of the child, NULL when not running */
 	uint32_t generation;
-	uint32_t epoch; /* the configuration it was started for */
-	int ready; /* READY came */
+	uint32_t epoch;	   /* the configuration it was started for */
+	int ready;	   /* READY came */
 	char posture[256]; /* what it said of its confinement then */
 };
 

@@ -284,6 +284,7 @@ peer_gone(struct peer *p)
 	p->ready = 0;
 	if (p == mon.listener) {
 		mon.listener = NULL;
+		peerid_clear();
 		req_each(withdraw, p);
 	} else
 		req_each(worker_lost, p);

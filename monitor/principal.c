@@ -20,6 +20,19 @@ set_anonymous(struct req *r, int admin)
 	r->who.nroles = admin ? 1 : 0;
 }
 
+static void
+set_who(struct req *r, const char *id, const struct strlist *roles)
+{
+	size_t i;
+
+	r->who.id = id;
+	r->who.authenticated = 1;
+	for (i = 0; i < roles->n && i < ABX_MAX_ROLES; i++)
+		r->roles[i] = roles->v[i];
+	r->who.roles = r->roles;
+	r->who.nroles = i;
+}
+
 static enum code
 by_token(struct req *r)
 {
@@ -35,13 +48,26 @@ by_token(struct req *r)
 	explicit_bzero(d, sizeof(d));
 	if (t == NULL)
 		return C_AUTH_INVALID;
-	r->who.id = t->id;
-	r->who.authenticated = 1;
-	for (i = 0; i < t->roles.n && i < ABX_MAX_ROLES; i++)
-		r->roles[i] = t->roles.v[i];
-	r->who.roles = r->roles;
-	r->who.nroles = i;
+	set_who(r, t->id, &t->roles);
 	return C_OK;
+}
+
+/* 1 when the kernel's word on the peer of a unix socket names a principal. */
+static int
+by_peer(struct req *r)
+{
+	const struct conf *c = r->snap->conf;
+	uid_t uid;
+	size_t i;
+
+	if (!r->ask.has_peer || peerid_uid(r->ask.peer, &uid) == -1)
+		return 0;
+	for (i = 0; i < c->npeers; i++)
+		if (c->peers[i].uid == uid) {
+			set_who(r, c->peers[i].id, &c->peers[i].roles);
+			return 1;
+		}
+	return 0;
 }
 
 enum code
@@ -54,6 +80,8 @@ principal_of(struct req *r)
 	set_anonymous(r, 0);
 	if (r->ask.has_cred)
 		return by_token(r);
+	if (by_peer(r))
+		return C_OK;
 	if (r->snap->conf->anonymous ||
 	    (r->ask.op == OP_core_health && r->snap->conf->anonymous_health))
 		return C_OK;

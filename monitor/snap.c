@@ -195,6 +195,9 @@ vanished(const struct snap *s, const struct principal *who)
 	for (i = 0; i < s->conf->ntokens; i++)
 		if (strcmp(s->conf->tokens[i].id, who->id) == 0)
 			return 0;
+	for (i = 0; i < s->conf->npeers; i++)
+		if (strcmp(s->conf->peers[i].id, who->id) == 0)
+			return 0;
 	return 1;
 }
 
@@ -275,6 +278,7 @@ snap_configure_listener(void)
 	l.open = (uint8_t)(c->open_mode != 0);
 	l.anonymous = (uint8_t)(c->anonymous != 0);
 	l.anonymous_health = (uint8_t)(c->anonymous_health != 0);
+	l.has_peers = (uint8_t)(c->npeers > 0);
 	l.header_timeout_ms = c->header_timeout_ms;
 	l.head_deadline_ms = c->head_deadline_ms;
 	l.idle_timeout_ms = c->idle_timeout_ms;

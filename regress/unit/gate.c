@@ -28,6 +28,8 @@ static const struct {
     {PROC_LISTENER, LM_CANCEL, ".yyyyyy.."},
     {PROC_LISTENER, LM_FIN, "......y.y"},
     {PROC_LISTENER, LM_REJECTS, "y........"},
+    {PROC_LISTENER, LM_PEER, "y........"},
+    {PROC_LISTENER, LM_PEER_GONE, "y........"},
     {PROC_PATHD, MP_ROOTS_OK, "y........"},
     {PROC_PATHD, MP_FACTS, ".yy.....d"},
     {PROC_PATHD, MP_PUT_ANS, "...y....d"},
@@ -68,9 +70,9 @@ test_matrix(void **state)
 			for (s = 0; s < RS_COUNT; s++) {
 				h = gate_check((enum proc_kind)from,
 				    (uint16_t)type, (enum gate_state)s);
-				got = h == GH_NONE ? '.'
-				    : h == GH_DROP ? 'd'
-						   : 'y';
+				got = h == GH_NONE   ? '.'
+				      : h == GH_DROP ? 'd'
+						     : 'y';
 				if (got != want[s])
 					fail_msg("%s from %s in state %d: "
 						 "got %c, want %c",
@@ -89,7 +91,8 @@ test_unbound(void **state)
 
 	for (type = 0; type <= 0x7ff; type++)
 		assert_int_equal(gate_unbound((uint16_t)type),
-		    type == LM_REJECTS || type == MP_ROOTS_OK ||
+		    type == LM_REJECTS || type == LM_PEER ||
+			type == LM_PEER_GONE || type == MP_ROOTS_OK ||
 			type == ME_HELLO);
 }
 

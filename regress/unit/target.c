@@ -302,19 +302,21 @@ test_admit(void **state)
 		(uint32_t)mac[2] << 16 | (uint32_t)mac[3] << 24;
 	c.tokens = &known;
 	c.ntokens = 1;
-	assert_int_equal(auth_admit(&c, "good", 0), C_OK);
-	assert_int_equal(auth_admit(&c, "bad", 0), C_AUTH_INVALID);
-	assert_int_equal(auth_admit(&c, "bad", 1), C_AUTH_INVALID);
-	assert_int_equal(auth_admit(&c, "", 0), C_AUTH_REQUIRED);
-	assert_int_equal(auth_admit(&c, "", 1), C_AUTH_REQUIRED);
+	assert_int_equal(auth_admit(&c, "good", 0, 0), C_OK);
+	assert_int_equal(auth_admit(&c, "bad", 0, 0), C_AUTH_INVALID);
+	assert_int_equal(auth_admit(&c, "bad", 0, 1), C_AUTH_INVALID);
+	assert_int_equal(auth_admit(&c, "", 0, 0), C_AUTH_REQUIRED);
+	assert_int_equal(auth_admit(&c, "", 1, 0), C_OK);
+	assert_int_equal(auth_admit(&c, "bad", 1, 0), C_AUTH_INVALID);
+	assert_int_equal(auth_admit(&c, "", 0, 1), C_AUTH_REQUIRED);
 	c.anonymous_health = 1;
-	assert_int_equal(auth_admit(&c, "", 0), C_AUTH_REQUIRED);
-	assert_int_equal(auth_admit(&c, "", 1), C_OK);
+	assert_int_equal(auth_admit(&c, "", 0, 0), C_AUTH_REQUIRED);
+	assert_int_equal(auth_admit(&c, "", 0, 1), C_OK);
 	c.anonymous = 1;
-	assert_int_equal(auth_admit(&c, "", 0), C_OK);
-	assert_int_equal(auth_admit(&c, "bad", 0), C_AUTH_INVALID);
+	assert_int_equal(auth_admit(&c, "", 0, 0), C_OK);
+	assert_int_equal(auth_admit(&c, "bad", 0, 0), C_AUTH_INVALID);
 	c.has_auth_exec = 1;
-	assert_int_equal(auth_admit(&c, "bad", 0), C_OK);
+	assert_int_equal(auth_admit(&c, "bad", 0, 0), C_OK);
 }
 
 int
