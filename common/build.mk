@@ -387,3 +387,26 @@ fuzz: ${FUZZ_BIN}
 
 fuzz-replay: ${FUZZ_BIN}
 	@sh regress/fuzz/run.sh replay ${FUZZ_NAMES}
+
+# --- privsep: proofs that one process gone wrong stays alone -------------------
+# Built with the hardened flags: the sanitizers' runtime makes filters
+# meaningless, and the programs under test are named when a test is run.
+STAGE_SRC = regress/privsep/stage.c regress/privsep/stage_eyes.c
+TRIP_SRC = regress/privsep/trip.c regress/privsep/trip_calls.c \
+	regress/privsep/trip_live.c regress/privsep/trip_force.c
+STAGE_O = ${STAGE_SRC:.c=.o}
+TRIP_O = ${TRIP_SRC:.c=.o} ${STAGE_O} listener/filter.o monitor/filter.o \
+	pathd/filter.o execd/filter.o execd/launch/xl.o common/jail.o
+DEPS += ${STAGE_SRC:.c=.o.d} ${TRIP_SRC:.c=.o.d}
+$B/regress/trip: ${TRIP_O} ${CORE_O}
+	@mkdir -p $B/regress
+	${LINK} ${TRIP_O} ${CORE_O} -lcmocka -lseccomp ${L_HASH} ${L_COMMON}
+RACE_SRC = regress/race/race.c regress/race/attack.c
+RACE_O = ${RACE_SRC:.c=.o} ${STAGE_O}
+DEPS += ${RACE_SRC:.c=.o.d} regress/race/no_openat2.o.d
+$B/regress/race: ${RACE_O} $B/regress/no_openat2
+	@mkdir -p $B/regress
+	${LINK} ${RACE_O} -lcmocka ${L_COMMON}
+$B/regress/no_openat2: regress/race/no_openat2.o
+	@mkdir -p $B/regress
+	${LINK} regress/race/no_openat2.o
