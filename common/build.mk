@@ -48,7 +48,7 @@ POLICY_SRC = policy/model.c policy/findings.c policy/suggest.c policy/json.c \
 	policy/command.c policy/admit.c policy/plan.c policy/decide.c
 
 LISTENER_SRC = listener/main.c listener/accept.c listener/ask.c \
-	listener/auth.c listener/body.c listener/conn.c listener/failures.c \
+	listener/auth.c listener/body.c listener/conn.c listener/digest.c listener/failures.c \
 	listener/filter.c listener/get.c listener/host.c \
 	listener/http_chunk.c listener/http_parse.c listener/http_reply.c \
 	listener/list.c listener/mon.c listener/obuf.c listener/peer.c \
@@ -87,7 +87,7 @@ CTL_SRC = monitor/ctl/main.c monitor/ctl/show.c monitor/ctl/check.c \
 	pathd/walk.c pathd/beneath.c
 
 # Pure parts of the programs that the unit tests link.
-LISTENER_PURE_SRC = listener/auth.c listener/body.c listener/failures.c \
+LISTENER_PURE_SRC = listener/auth.c listener/body.c listener/digest.c listener/failures.c \
 	listener/host.c listener/http_chunk.c listener/http_parse.c \
 	listener/http_reply.c listener/obuf.c listener/range.c \
 	listener/route.c listener/run_render.c listener/target.c
@@ -99,6 +99,7 @@ PATHD_PURE_SRC = pathd/beneath.c pathd/walk.c pathd/roots.c pathd/deny.c \
 EXECD_PURE_SRC = execd/profile.c execd/keep.c execd/launch/xl.c
 
 UNIT_SRC = regress/unit/http_parse.c regress/unit/target.c \
+	regress/unit/digest.c \
 	regress/unit/body.c regress/unit/http_reply.c \
 	regress/unit/run_render.c regress/unit/listener.c \
 	regress/unit/json.c regress/unit/conf.c \

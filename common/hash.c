@@ -24,6 +24,37 @@ sha256(const void *p, size_t n, uint8_t out[SHA256_LEN])
 	explicit_bzero(&c, sizeof(c));
 }
 
+struct sha256_ctx {
+	br_sha256_context c;
+};
+
+struct sha256_ctx *
+sha256_new(void)
+{
+	struct sha256_ctx *x = malloc(sizeof(*x));
+
+	if (x != NULL)
+		br_sha256_init(&x->c);
+	return x;
+}
+
+void
+sha256_add(struct sha256_ctx *x, const void *p, size_t n)
+{
+	br_sha256_update(&x->c, p, n);
+}
+
+void
+sha256_end(struct sha256_ctx *x, uint8_t *out)
+{
+	if (x == NULL)
+		return;
+	if (out != NULL)
+		br_sha256_out(&x->c, out);
+	explicit_bzero(x, sizeof(*x));
+	free(x);
+}
+
 void
 hmac_sha256(const void *key, size_t keylen, const void *p, size_t n,
     uint8_t out[SHA256_LEN])

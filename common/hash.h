@@ -13,6 +13,12 @@
 #define SHA256_LEN 32
 
 void sha256(const void *, size_t, uint8_t out[SHA256_LEN]);
+/* The same in pieces.  NULL when out of memory; sha256_end frees, and gives
+ * the digest when out is not NULL. */
+struct sha256_ctx;
+struct sha256_ctx *sha256_new(void);
+void sha256_add(struct sha256_ctx *, const void *, size_t);
+void sha256_end(struct sha256_ctx *, uint8_t *out);
 void hmac_sha256(const void *key, size_t keylen, const void *, size_t,
     uint8_t out[SHA256_LEN]);
 /* 1 when equal; time depends on n only. */

@@ -267,6 +267,23 @@ target_get(struct rbuf *r, struct target *t)
 
 /* ---- listener and monitor ---- */
 
+static void
+digest_put(struct wbuf *w, int has, const uint8_t digest[32])
+{
+	wput_u8(w, has != 0);
+	if (has)
+		wput_raw(w, digest, 32);
+}
+
+static void
+digest_get(struct rbuf *r, uint8_t *has, uint8_t digest[32])
+{
+	const uint8_t *p;
+
+	if ((*has = (uint8_t)rget_bool(r)) && (p = rget_raw(r, 32)) != NULL)
+		memcpy(digest, p, 32);
+}
+
 void
 ask_clear(struct ask *a)
 {
@@ -294,6 +311,8 @@ ask_put(struct wbuf *w, const struct ask *a)
 	wput_str(w, a->if_none_match);
 	wput_str(w, a->idem);
 	wput_u8(w, a->bad_idem);
+	digest_put(w, a->has_digest, a->digest);
+	wput_u8(w, a->bad_digest);
 	wput_u8(w, a->args_in_fd);
 	if (!a->args_in_fd)
 		args_put(w, &a->args);
@@ -331,6 +350,8 @@ ask_get(struct rbuf *r, struct ask *a)
 	rget_strto(r, a->if_none_match, sizeof(a->if_none_match));
 	rget_strto(r, a->idem, sizeof(a->idem));
 	a->bad_idem = (uint8_t)rget_bool(r);
+	digest_get(r, &a->has_digest, a->digest);
+	a->bad_digest = (uint8_t)rget_bool(r);
 	a->args_in_fd = (uint8_t)rget_bool(r);
 	if (a->flags > 31 || a->body > ASK_BODY_BAD || !reqid_ok(a->reqid))
 		r->err = 1;
@@ -575,16 +596,22 @@ put_put(struct wbuf *w, const struct put *p)
 	wput_u16(w, p->flags);
 	wput_u64(w, p->max_bytes);
 	wput_u32(w, p->mode);
+	digest_put(w, (p->flags & PF_DIGEST) != 0, p->digest);
 }
 
 int
 put_get(struct rbuf *r, struct put *p)
 {
+	uint8_t has;
+
 	memset(p, 0, sizeof(*p));
 	target_get(r, &p->target);
 	p->flags = rget_u16(r);
 	p->max_bytes = rget_u64(r);
 	p->mode = rget_u32(r);
+	digest_get(r, &has, p->digest);
+	if (has != ((p->flags & PF_DIGEST) != 0))
+		r->err = 1;
 	GET_END(r, p, put_clear);
 }
 
@@ -598,6 +625,7 @@ put_fin_put(struct wbuf *w, const struct put_fin *f)
 	wput_u32(w, f->mtime_ns);
 	wput_u64(w, f->dev);
 	wput_u64(w, f->ino);
+	digest_put(w, f->has_digest, f->digest);
 }
 
 int
@@ -609,6 +637,7 @@ put_fin_get(struct rbuf *r, struct put_fin *f)
 	mtime_get(r, &f->mtime, &f->mtime_ns);
 	f->dev = rget_u64(r);
 	f->ino = rget_u64(r);
+	digest_get(r, &f->has_digest, f->digest);
 	GET_PLAIN(r, f);
 }
 

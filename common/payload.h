@@ -44,7 +44,7 @@ enum facts_kind { FK_MISSING = 0, FK_FILE, FK_DIR, FK_LINK, FK_OTHER };
 struct facts {
 	uint8_t status;	  /* enum facts_status; the rest only with FS_OK */
 	int32_t err;	  /* errno with FS_ERRNO; with FS_OK that of
-			 * an open that RESOLVE_OPEN wanted, else 0 */
+			   * an open that RESOLVE_OPEN wanted, else 0 */
 	char *path;	  /* canonical absolute path */
 	uint8_t ref;	  /* index into the asking rootrefs: where it lies */
 	uint16_t rel;	  /* bytes of path that spell that root (and sub) */
@@ -105,7 +105,10 @@ struct ask {
 	char if_none_match[80];
 	char idem[ABX_ID_MAX + 1]; /* Idempotency-Key or "" */
 	uint8_t bad_idem;	   /* the key was malformed */
-	uint8_t args_in_fd;	   /* args are not inline but in the memfd */
+	uint8_t has_digest; /* sha-256 of Content-Digest, or of content */
+	uint8_t bad_digest; /* the field was malformed */
+	uint8_t digest[32];
+	uint8_t args_in_fd; /* args are not inline but in the memfd */
 	struct args args;
 };
 void ask_clear(struct ask *);
@@ -121,9 +124,9 @@ enum ans_kind {
 	ANS_RUN	  /* pipe read end: run frames; RUN_IN follows with RUN_STDIN */
 };
 enum ans_flag {
-	ANS_STDIN = 1,	/* RUN: a RUN_IN with the stdin pipe comes next */
-	ANS_STREAM = 2, /* RUN: render as SSE */
-	ANS_RETRY = 4, /* retry_after is set */
+	ANS_STDIN = 1,	 /* RUN: a RUN_IN with the stdin pipe comes next */
+	ANS_STREAM = 2,	 /* RUN: render as SSE */
+	ANS_RETRY = 4,	 /* retry_after is set */
 	ANS_NO_RETRY = 8 /* say x-should-retry: false */
 };
 struct ans {
@@ -154,7 +157,8 @@ int fin_get(struct rbuf *, struct fin *);
 /* What the listener must know of the configuration. */
 struct lconf {
 	uint8_t hmac_key[32];
-	uint32_t *tokens; /* first 32 bits of HMAC(key, SHA-256(token)), owned */
+	uint32_t
+	    *tokens; /* first 32 bits of HMAC(key, SHA-256(token)), owned */
 	size_t ntokens;
 	uint8_t open;	   /* open mode: no credential is fine everywhere */
 	uint8_t anonymous; /* auth.anonymous */
@@ -206,15 +210,18 @@ enum path_flag {
 	PF_DURABLE = 2,	    /* fsync before the commit */
 	PF_NOREPLACE = 4,   /* the name must be new */
 	PF_RECURSIVE = 8,
-	PF_HARDLINKS = 16, /* files with nlink > 1 are fine */
+	PF_HARDLINKS = 16,  /* files with nlink > 1 are fine */
 	PF_NOSYMLINKS = 32, /* symlinks: deny */
-	PF_EXACT = 64 /* replace that very file (If-Match) or none */
+	PF_EXACT = 64,	    /* replace that very file (If-Match) or none */
+	PF_CHECKSUM = 128,  /* PUT: the SHA-256 is wanted */
+	PF_DIGEST = 256	    /* PUT: it must be this one */
 };
 struct put {
 	struct target target;
 	uint16_t flags;
 	uint64_t max_bytes; /* UINT64_MAX: no limit */
 	uint32_t mode;	    /* permission bits, UINT32_MAX: default */
+	uint8_t digest[32]; /* PF_DIGEST */
 };
 void put_clear(struct put *);
 void put_put(struct wbuf *, const struct put *);
@@ -227,6 +234,8 @@ struct put_fin {
 	int64_t mtime;
 	uint32_t mtime_ns;
 	uint64_t dev, ino;
+	uint8_t has_digest;
+	uint8_t digest[32]; /* SHA-256 of the bytes */
 };
 void put_fin_put(struct wbuf *, const struct put_fin *);
 int put_fin_get(struct rbuf *, struct put_fin *);

@@ -21,6 +21,7 @@
 #include "common/proc.h"
 #include "listener/auth.h"
 #include "listener/conn.h"
+#include "listener/digest.h"
 #include "listener/listener.h"
 #include "listener/pool.h"
 #include "listener/send.h"
@@ -113,6 +114,19 @@ copy_idem(const struct conn *c, struct ask *a)
 		memcpy(a->idem, c->in + s->off, s->len);
 }
 
+static void
+copy_digest(const struct conn *c, struct ask *a)
+{
+	const struct http_slice *s = &c->head.field[HF_CONTENT_DIGEST];
+	int r;
+
+	if (c->head.seen[HF_CONTENT_DIGEST] == 0)
+		return;
+	r = digest_parse((const char *)c->in + s->off, s->len, a->digest);
+	a->has_digest = r == 1;
+	a->bad_digest = r == -1 || c->head.seen[HF_CONTENT_DIGEST] > 1;
+}
+
 static int
 is_put(const struct conn *c)
 {
@@ -142,6 +156,7 @@ fill(struct conn *c, struct ask *a)
 	if (is_put(c) && r->route.binding == B_BYTES) {
 		a->body = ASK_BODY_STREAM;
 		a->length = c->head.chunked ? UINT64_MAX : c->head.length;
+		copy_digest(c, a);
 	} else if (is_put(c)) {
 		a->body = r->content.kind;
 		a->length = r->content.len;
@@ -150,6 +165,11 @@ fill(struct conn *c, struct ask *a)
 	copy_tag(
 	    c, HF_IF_NONE_MATCH, a->if_none_match, sizeof(a->if_none_match));
 	copy_idem(c, a);
+	/* so that the key covers the content */
+	if (a->idem[0] != '\0' && a->body == ASK_BODY_CONTENT) {
+		sha256(r->content.data, r->content.len, a->digest);
+		a->has_digest = 1;
+	}
 }
 
 /* The caller's spelling of the path; malformed base64 is the monitor's to

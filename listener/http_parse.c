@@ -31,6 +31,7 @@ static const struct {
     F(HF_IF_MATCH, "if-match"),
     F(HF_IF_NONE_MATCH, "if-none-match"),
     F(HF_IDEMPOTENCY_KEY, "idempotency-key"),
+    F(HF_CONTENT_DIGEST, "content-digest"),
 };
 #undef F
 

@@ -183,10 +183,11 @@ answer_put_end(struct req *r, struct imsg *m)
 {
 	struct rbuf b;
 	struct wbuf w;
+	int whole;
 
 	rbuf_init(&b, m->payload, m->len);
 	rget_u64(&b);
-	rget_bool(&b);
+	whole = rget_bool(&b);
 	if (rget_end(&b) == -1)
 		return -1;
 	if (r->state == RS_ANSWERED) {
@@ -198,6 +199,7 @@ answer_put_end(struct req *r, struct imsg *m)
 	}
 	wbuf_init(&w, 16);
 	wput_raw(&w, m->payload, m->len);
+	r->put_whole = whole;
 	req_enter(r, RS_COMMIT);
 	if (peer_send(r->peer, MP_PUT_END, r->rid, -1, &w) == -1)
 		log_warnx("cannot pass the end of an upload on");

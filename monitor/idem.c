@@ -140,6 +140,10 @@ request_hash(struct req *r, uint8_t out[SHA256_LEN])
 	wbuf_init(&w, ABX_BODY_MAX);
 	wput_u16(&w, r->ask.op);
 	args_put(&w, &r->ask.args);
+	if (r->ask.has_digest)
+		wput_raw(&w, r->ask.digest, sizeof(r->ask.digest));
+	wput_str(&w, r->ask.if_match);
+	wput_str(&w, r->ask.if_none_match);
 	if (!w.err) {
 		sha256(w.p, w.len, out);
 		rc = 0;
@@ -204,8 +208,8 @@ idem_begin(struct req *r)
 
 	if (r->ask.idem[0] == '\0' || r->idem != NULL)
 		return 0;
-	if (ops[r->ask.op].stream == S_PUT) {
-		/* the key would have to cover the content */
+	if (ops[r->ask.op].stream == S_PUT && !r->ask.has_digest) {
+		/* the key must cover the content */
 		answer_error(r, C_ARGS_INVALID, "Idempotency-Key", NULL, 0);
 		return 1;
 	}
@@ -237,11 +241,26 @@ idem_begin(struct req *r)
 	return 1;
 }
 
-/* Answers that say "not now" are not results. */
+/* Answers that say "not now" are not results, nor is content that did not
+ * come as it was sent. */
 static int
-is_result(uint16_t status)
+is_result(uint16_t status, uint16_t code)
 {
-	return status != 429 && status < 500;
+	return status != 429 && status < 500 && code != C_FS_DIGEST_MISMATCH &&
+	       code != C_REQ_BAD_FRAMING;
+}
+
+static struct req *
+next_waiter(struct idem *e)
+{
+	struct req *r = e->waiters;
+
+	if (r == NULL)
+		return NULL;
+	e->waiters = r->idem_next;
+	r->idem_next = NULL;
+	r->idem_wait = NULL;
+	return r;
 }
 
 static void
@@ -249,12 +268,22 @@ wake(struct idem *e)
 {
 	struct req *r;
 
-	while ((r = e->waiters) != NULL) {
-		e->waiters = r->idem_next;
-		r->idem_next = NULL;
-		r->idem_wait = NULL;
+	while ((r = next_waiter(e)) != NULL)
 		replay(r, e);
-	}
+}
+
+/* It ended and nothing was done: the key is as new. */
+static void
+idem_void(struct req *r)
+{
+	struct idem *e = r->idem;
+	struct req *w;
+
+	r->idem = NULL;
+	e->owner = NULL;
+	while ((w = next_waiter(e)) != NULL)
+		answer_error(w, C_SRV_UNAVAILABLE, NULL, NULL, 1);
+	forget(e);
 }
 
 void
@@ -272,7 +301,7 @@ idem_done(struct req *r, uint16_t status, uint16_t code, const char *body)
 	    (e->body = strdup(body)) != NULL)
 		bytes += strlen(body);
 	wake(e);
-	if (!is_result(status))
+	if (!is_result(status, code))
 		forget(e);
 }
 
@@ -287,6 +316,8 @@ idem_end(struct req *r)
 		*p = r->idem_next;
 		r->idem_wait = NULL;
 	}
+	if (r->idem != NULL && ops[r->ask.op].stream == S_PUT && !r->put_whole)
+		idem_void(r);
 	/* it ended without an answer that we saw: done, but not kept */
 	idem_done(r, 200, C_OK, NULL);
 }

@@ -70,6 +70,7 @@ struct req {
 	int frame_fd;		 /* ME_RUN before the answer can go, -1 */
 	int stdin_fd;		 /* ME_IN, -1 */
 	int early_fin;		 /* PUT_FIN went out before PUT_END came */
+	int put_whole;		 /* a whole body may have been committed */
 	struct limit_slot *slot; /* concurrency taken, NULL */
 	struct idem *idem;	 /* the key it works for, or NULL */
 	struct idem *idem_wait;	 /* the key whose answer it waits for */

@@ -118,6 +118,10 @@ decide(struct req *r, int *fd)
 		answer_error(r, C_ARGS_INVALID, "Idempotency-Key", NULL, 0);
 		return;
 	}
+	if (r->dec.allowed && r->ask.bad_digest) {
+		answer_error(r, C_ARGS_INVALID, "Content-Digest", NULL, 0);
+		return;
+	}
 	if (r->dec.allowed && idem_begin(r))
 		return;
 	c = r->dec.code;

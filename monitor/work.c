@@ -222,21 +222,23 @@ static enum code
 preconditions(const struct req *r, uint16_t *flags)
 {
 	const struct facts *f = facts_of(r, 0);
+	const char *match = r->ask.if_match;
 	char etag[ETAG_SIZE];
 
+	if (match[0] == '\0')
+		match = ask_text(r, "if_match");
 	etag_make(etag, f->dev, f->ino, f->size, f->mtime, f->mtime_ns);
 	if (strcmp(r->ask.if_none_match, "*") == 0) {
 		if (f->kind != FK_MISSING)
 			return C_FS_CHANGED;
 		*flags |= PF_NOREPLACE;
 	}
-	if (r->ask.if_match[0] == '\0')
+	if (match[0] == '\0')
 		return C_OK;
 	*flags |= PF_EXACT;
 	if (f->kind == FK_MISSING)
 		return C_FS_CHANGED;
-	return strcmp(r->ask.if_match, "*") == 0 ||
-		       strcmp(r->ask.if_match, etag) == 0
+	return strcmp(match, "*") == 0 || strcmp(match, etag) == 0
 		   ? C_OK
 		   : C_FS_CHANGED;
 }
@@ -255,6 +257,12 @@ work_upload(struct req *r, int *fd)
 	q.mode = UINT32_MAX;
 	if (ask_bool(r, "durable"))
 		q.flags |= PF_DURABLE;
+	if (ask_bool(r, "checksum"))
+		q.flags |= PF_CHECKSUM;
+	if (r->ask.has_digest) {
+		q.flags |= PF_DIGEST;
+		memcpy(q.digest, r->ask.digest, sizeof(q.digest));
+	}
 	if (ask_has(r, "mode") &&
 	    parse_mode(ask_text(r, "mode"), &q.mode) == -1) {
 		answer_error(r, C_ARGS_INVALID, "mode", NULL, 0);

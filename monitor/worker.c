@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/entry.h"
+#include "common/hash.h"
 #include "common/log.h"
 #include "monitor/mon.h"
 #include "monitor/work.h"
@@ -102,7 +103,7 @@ static char *
 upload_body(const struct req *r, const struct put_fin *f)
 {
 	const char *path = ask_text(r, "path");
-	char etag[ETAG_SIZE], *out = NULL;
+	char etag[ETAG_SIZE], hex[2 * SHA256_LEN + 1], *out = NULL;
 	struct wbuf w;
 
 	if (path[0] == '\0')
@@ -115,6 +116,11 @@ upload_body(const struct req *r, const struct put_fin *f)
 	json_uint_put(&w, f->bytes);
 	json_raw_put(&w, ",\"etag\":");
 	json_str_put(&w, etag, strlen(etag));
+	if (ask_bool(r, "checksum")) {
+		hex_encode(f->digest, sizeof(f->digest), hex);
+		json_raw_put(&w, ",\"sha256\":");
+		json_str_put(&w, hex, strlen(hex));
+	}
 	wput_raw(&w, "}", 2);
 	if (!w.err)
 		out = strdup((const char *)w.p);
@@ -134,7 +140,8 @@ worker_put_fin(struct req *r, struct imsg *m)
 	if (put_fin_get(&b, &f) == -1 || rget_end(&b) == -1)
 		return -1;
 	/* nothing is committed before PUT_END says that it is whole */
-	if (r->state == RS_BODY && f.code == C_OK)
+	if (f.code == C_OK &&
+	    (r->state == RS_BODY || (ask_bool(r, "checksum") && !f.has_digest)))
 		return -1;
 	req_owed(r, NULL);
 	a.kind = ANS_JSON;
@@ -154,6 +161,7 @@ worker_put_fin(struct req *r, struct imsg *m)
 	if (listener_send(LM_PUT_FIN, r->lid, -1, &w) == -1)
 		log_warnx("cannot answer an upload");
 	wbuf_free(&w);
+	idem_done(r, a.status, a.code, a.body);
 	ans_clear(&a);
 	return 0;
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/codes.h"
+#include "common/hash.h"
 #include "common/msg.h"
 #include "pathd/beneath.h"
 #include "pathd/put.h"
@@ -26,7 +27,8 @@ struct feed {
 	int pipe, file;
 	uint64_t bytes, max;
 	int eof;
-	int copy; /* the file system cannot splice */
+	int copy; /* the file system cannot splice, or the digest is wanted */
+	struct sha256_ctx *sha; /* or NULL */
 };
 
 static ssize_t
@@ -40,6 +42,8 @@ feed_copy(const struct feed *f, size_t room)
 		room = sizeof(buf);
 	if ((n = read(f->pipe, buf, room)) <= 0)
 		return n;
+	if (f->sha != NULL)
+		sha256_add(f->sha, buf, (size_t)n);
 	for (done = 0; done < (size_t)n; done += (size_t)k)
 		if ((k = write(f->file, buf + done, (size_t)n - done)) == -1)
 			return -1;
@@ -148,6 +152,19 @@ put_finish(struct job *j, const struct put_fin *fin)
 	wbuf_free(&w);
 }
 
+/* What came is what the client meant to send: C_OK, and the digest. */
+static enum code
+put_digest(struct feed *f, const struct put *p, struct put_fin *fin)
+{
+	sha256_end(f->sha, fin->digest);
+	fin->has_digest = f->sha != NULL;
+	f->sha = NULL;
+	return (p->flags & PF_DIGEST) == 0 ||
+		       memcmp(fin->digest, p->digest, SHA256_LEN) == 0
+		   ? C_OK
+		   : C_FS_DIGEST_MISMATCH;
+}
+
 static void
 put_run(struct job *j, struct upload *u)
 {
@@ -155,12 +172,21 @@ put_run(struct job *j, struct upload *u)
 	struct put_fin fin;
 	enum code code;
 
+	f.copy = (u->put->flags & (PF_CHECKSUM | PF_DIGEST)) != 0;
+	if (f.copy && (f.sha = sha256_new()) == NULL) {
+		job_done(j, C_SRV_UNAVAILABLE, 0);
+		return;
+	}
 	if ((f.pipe = put_answer(j)) == -1) {
 		job_done(j, beneath_act_code(errno), 0);
+		sha256_end(f.sha, NULL);
 		return;
 	}
 	memset(&fin, 0, sizeof(fin));
 	code = feed_all(&f);
+	if (code == C_OK)
+		code = put_digest(&f, u->put, &fin);
+	sha256_end(f.sha, NULL);
 	/* A listener that still writes learns by EPIPE. */
 	close(f.pipe);
 	if (code == C_OK && !j->over)
