@@ -1,0 +1,362 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: ISC
+"""Measure abx against its peers, in one run, and print ratios.
+
+Only ratios mean anything: the machine is noisy.  Every row alternates between
+abx and its peer and takes the medians.  Peers: nginx (static files and dav
+PUT), sandbox-agent (an npm package, installed into a cache outside the tree),
+bubblewrap, posix_spawn.  A peer that cannot be had leaves its column empty.
+
+usage: bench.py [--json] [--rounds N] [row ...]
+"""
+import argparse
+import http.client
+import json
+import os
+import pwd
+import re
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+BUILD = os.environ.get("ABX_BUILD", os.path.join(TOP, "build"))
+CACHE = os.environ.get("ABX_CACHE", "/var/cache/abx-regress" if os.geteuid() == 0
+                       else os.path.expanduser("~/.cache/abx-regress"))
+TOKEN = "bench-token-0123456789abcdef"
+BEARER = "Authorization: Bearer " + TOKEN
+GIB = 1 << 30
+
+
+def free_port():
+    for port in range(21000, 31000):
+        with socket.socket() as s:
+            try:
+                s.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
+    raise SystemExit("no free port")
+
+
+def wait_port(port, seconds=10):
+    end = time.time() + seconds
+    while time.time() < end:
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+            return
+        except OSError:
+            time.sleep(0.01)
+    raise SystemExit(f"nothing listens on port {port}")
+
+
+class Bench:
+    def __init__(self):
+        base = "/var/lib" if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_dir
+        self.dir = tempfile.mkdtemp(prefix="abx-bench-", dir=base)
+        os.chmod(self.dir, 0o755)
+        self.root = os.path.join(self.dir, "root")
+        os.mkdir(self.root)
+        self.procs = []
+        self.port = free_port()
+        with open(os.path.join(self.root, "k1"), "wb") as f:
+            f.write(os.urandom(1024))
+        with open(os.path.join(self.root, "big"), "wb") as f:
+            for _ in range(64):
+                f.write(os.urandom(GIB // 64))
+        if os.geteuid() == 0:
+            user = pwd.getpwnam("abx")
+            for path in (self.root, *(os.path.join(self.root, n) for n in ("k1", "big"))):
+                os.chown(path, user.pw_uid, user.pw_gid)
+
+    def start(self, argv, port, env=None):
+        log = open(os.path.join(self.dir, os.path.basename(argv[0]) + ".log"), "wb")
+        begin = time.monotonic()
+        proc = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        self.procs.append(proc)
+        wait_port(port)
+        return proc, time.monotonic() - begin
+
+    def abx(self):
+        conf = {"version": 1, "listen": [{"address": "127.0.0.1", "port": self.port}],
+                "state_dir": os.path.join(self.dir, "state"),
+                "http": {"max_connections": 128, "max_pre_auth": 128},
+                "rules": [
+                    {"allow": ["files.download", "files.upload", "files.list"], "paths": self.root,
+                     "limits": {"concurrency": 128}},
+                    {"allow": "commands.run", "commands": {"allow": ["true"], "cwd": self.root},
+                     "limits": {"concurrency": 128}}],
+                "auth": {"tokens": [{"id": "bench", "roles": [], "token_env": "ABX_BENCH"}]},
+                "audit": {"sink": "file:" + os.path.join(self.dir, "log", "audit.jsonl")}}
+        os.mkdir(os.path.join(self.dir, "log"))
+        os.mkdir(os.path.join(self.dir, "conf"))
+        if os.geteuid() == 0:
+            user = pwd.getpwnam("_abxm")
+            os.chown(os.path.join(self.dir, "log"), user.pw_uid, user.pw_gid)
+        path = os.path.join(self.dir, "conf", "server.json")
+        with open(path, "w") as f:
+            json.dump(conf, f)
+        proc, _ = self.start([os.path.join(BUILD, "abxd"), "-d", "-f", path], self.port,
+                             {"ABX_BENCH": TOKEN, "PATH": os.environ["PATH"]})
+        self.conf = path
+        end = time.time() + 10
+        while time.time() < end:
+            try:
+                if self.get("/health")[0] == 200:
+                    return proc
+            except OSError:
+                pass
+            time.sleep(0.02)
+        raise SystemExit("abxd does not answer")
+
+    def get(self, target):
+        conn = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        conn.request("GET", target, headers={"Authorization": "Bearer " + TOKEN})
+        res = conn.getresponse()
+        body = res.read()
+        conn.close()
+        return res.status, body
+
+    def nginx(self):
+        exe = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
+        if not exe:
+            return None
+        port = free_port()
+        put = os.path.join(self.dir, "dav")
+        os.mkdir(put)
+        os.chmod(put, 0o777)
+        conf = os.path.join(self.dir, "nginx.conf")
+        with open(conf, "w") as f:
+            f.write(f"""worker_processes 2; daemon off; pid {self.dir}/nginx.pid; error_log /dev/null;
+events {{ worker_connections 512; }}
+http {{ access_log {self.dir}/access.log; sendfile on; keepalive_requests 100000000; client_max_body_size 0;
+client_body_temp_path {self.dir}/body; proxy_temp_path {self.dir}/p; fastcgi_temp_path {self.dir}/f;
+uwsgi_temp_path {self.dir}/u; scgi_temp_path {self.dir}/s;
+server {{ listen 127.0.0.1:{port}; root {self.root};
+location /dav/ {{ alias {put}/; dav_methods PUT; }} }} }}""")
+        self.start([exe, "-c", conf], port)
+        return port
+
+    def agent(self):
+        """sandbox-agent from npm, in the cache."""
+        exe = os.path.join(CACHE, "node_modules/@sandbox-agent/cli-linux-x64/bin/sandbox-agent")
+        if not os.path.exists(exe) and shutil.which("npm"):
+            os.makedirs(CACHE, exist_ok=True)
+            subprocess.run(["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", CACHE,
+                            "@sandbox-agent/cli-linux-x64@0.4.2"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                           timeout=300)
+        if not os.path.exists(exe):
+            return None
+        os.chmod(exe, 0o755)
+        port = free_port()
+        self.start([exe, "server", "--no-token", "--no-telemetry", "--host", "127.0.0.1", "--port", str(port)], port)
+        return port
+
+    def stop(self):
+        for proc in reversed(self.procs):
+            proc.send_signal(signal.SIGTERM)
+        for proc in self.procs:
+            try:
+                proc.wait(10)
+            except subprocess.TimeoutExpired:
+                proc.kill()
+                proc.wait()
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+
+def wrk(url, connections, seconds=3, header=None):
+    """(requests a second, median latency in us)"""
+    argv = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}", "--latency"]
+    if header:
+        argv += ["-H", header]
+    out = subprocess.run(argv + [url], capture_output=True, text=True, timeout=60).stdout
+    if "Non-2xx" in out:
+        raise SystemExit(f"{url} does not answer well:\n{out}")
+    p50 = re.search(r"50%\s+([\d.]+)(us|ms|s)", out)
+    scale = {"us": 1, "ms": 1000, "s": 1000000}[p50[2]]
+    return float(re.search(r"Requests/sec:\s+([\d.]+)", out)[1]), float(p50[1]) * scale
+
+
+def alternate(rounds, mine, theirs):
+    """Medians of both, taken turn and turn about."""
+    a, b = [], []
+    for _ in range(rounds):
+        a.append(mine())
+        b.append(theirs())
+    return statistics.median(a), statistics.median(b)
+
+
+def timed(argv, **kw):
+    begin = time.monotonic()
+    subprocess.run(argv, check=True, stdout=subprocess.DEVNULL, **kw)
+    return time.monotonic() - begin
+
+
+def curl_get(url, header=()):
+    return timed(["curl", "-sS", "--fail", *header, "-o", "/dev/null", url])
+
+
+def curl_put(url, path, header=()):
+    return timed(["curl", "-sS", "--fail", *header, "-T", path, url])
+
+
+def private(pids):
+    total = 0
+    for pid in pids:
+        with open(f"/proc/{pid}/smaps_rollup") as f:
+            total += sum(int(line.split()[1]) for line in f if line.startswith("Private_"))
+    return total
+
+
+def family(pid):
+    found, todo = [pid], [pid]
+    while todo:
+        top = todo.pop()
+        for p in os.listdir("/proc"):
+            if p.isdigit():
+                try:
+                    with open(f"/proc/{p}/stat") as f:
+                        if int(f.read().rpartition(")")[2].split()[1]) == top:
+                            found.append(int(p))
+                            todo.append(int(p))
+                except OSError:
+                    pass
+    return found
+
+
+def run_true(bench):
+    """One commands.run of /bin/true over a kept connection, seconds."""
+    conn = getattr(bench, "conn", None)
+    if conn is None:
+        conn = bench.conn = http.client.HTTPConnection("127.0.0.1", bench.port)
+    body = json.dumps({"argv": ["true"]})
+    begin = time.monotonic()
+    conn.request("POST", "/commands/run", body,
+                 {"Authorization": "Bearer " + TOKEN, "Content-Type": "application/json"})
+    res = conn.getresponse()
+    data = res.read()
+    spent = time.monotonic() - begin
+    if res.status != 200 or json.loads(data)["exit_code"] != 0:
+        raise SystemExit(f"commands.run: {res.status} {data[:300]}")
+    return spent
+
+
+def bare_bwrap():
+    return timed(["bwrap", "--ro-bind", "/", "/", "--unshare-all", "true"])
+
+
+def bare_spawn():
+    begin = time.monotonic()
+    pid = os.posix_spawn("/bin/true", ["true"], {})
+    os.waitpid(pid, 0)
+    return time.monotonic() - begin
+
+
+def start_ready(bench):
+    """From exec of abxd to its ready line, with sd_notify; seconds."""
+    path = os.path.join(bench.dir, "notify")
+    conf = json.load(open(bench.conf))
+    conf["listen"][0]["port"] = free_port()
+    conf["state_dir"] += "2"
+    conf["audit"]["sink"] += "2"
+    file = bench.conf + "2.json"
+    with open(file, "w") as f:
+        json.dump(conf, f)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
+        if os.path.exists(path):
+            os.unlink(path)
+        s.bind(path)
+        s.settimeout(10)
+        begin = time.monotonic()
+        proc = subprocess.Popen([os.path.join(BUILD, "abxd"), "-d", "-f", file], stdin=subprocess.DEVNULL,
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                env={"ABX_BENCH": TOKEN, "NOTIFY_SOCKET": path})
+        while b"READY=1" not in s.recv(4096):
+            pass
+        spent = time.monotonic() - begin
+        proc.terminate()
+        proc.wait(10)
+        return spent
+
+
+def rows(bench, abxd, nginx, agent, rounds):
+    mine = f"http://127.0.0.1:{bench.port}/files/download-stream?path="
+    theirs = f"http://127.0.0.1:{nginx}/" if nginx else None
+    other = f"http://127.0.0.1:{agent}/v1/fs/file?path={bench.root}/" if agent else None
+    auth = ("-H", BEARER)
+
+    def ratio(name, target, better, a, b):
+        value = a / b if better == "more" else b / a
+        return {"row": name, "target": target, "better": better, "abx": a, "peer": b, "ratio": round(value, 2)}
+
+    # ratio: how many times as good as the peer, so more is better in every row
+    if nginx:
+        yield "small32", lambda: ratio("1 KiB, 32 connections, req/s / nginx", 0.9, "more", *alternate(
+            rounds, lambda: wrk(mine + "k1", 32, header=BEARER)[0], lambda: wrk(theirs + "k1", 32)[0]))
+        yield "small1", lambda: ratio("1 KiB, one connection, p50 / nginx", 0.62, "less", *alternate(
+            rounds, lambda: wrk(mine + "k1", 1, header=BEARER)[1], lambda: wrk(theirs + "k1", 1)[1]))
+        yield "download", lambda: ratio("1 GiB download, s / nginx sendfile", 0.95, "less", *alternate(
+            rounds, lambda: curl_get(mine + "big", auth), lambda: curl_get(theirs + "big")))
+        up = f"http://127.0.0.1:{bench.port}/files/upload-stream?path=up"
+        yield "upload", lambda: ratio("1 GiB upload, s / nginx dav PUT", 1.2, "less", *alternate(
+            rounds, lambda: curl_put(up, bench.root + "/big", ("-H", BEARER, "-H", "Content-Type: application/octet-stream",
+                                                             "-H", "Expect:")),
+            lambda: curl_put(theirs + "dav/up", bench.root + "/big", ("-H", "Expect:"))))
+    if agent:
+        yield "agent32", lambda: ratio("1 KiB, 32 connections, req/s / sandbox-agent", 2.0, "more", *alternate(
+            rounds, lambda: wrk(mine + "k1", 32, header=BEARER)[0], lambda: wrk(other + "k1", 32)[0]))
+        yield "agent1", lambda: ratio("1 KiB, one connection, p50 / sandbox-agent", 1.0, "less", *alternate(
+            rounds, lambda: wrk(mine + "k1", 1, header=BEARER)[1], lambda: wrk(other + "k1", 1)[1]))
+    yield "true", lambda: ratio("commands.run /bin/true, s / bare bwrap", 0.67, "less", *alternate(
+        rounds * 30, lambda: run_true(bench), bare_bwrap))
+    yield "spawn", lambda: ratio("commands.run /bin/true, s / posix_spawn (no session yet)", None, "less", *alternate(
+        rounds * 10, lambda: run_true(bench), bare_spawn))
+    yield "start", lambda: {"row": "start to ready, ms", "target": 20, "better": "less", "abx": round(1000 * statistics.median(
+        start_ready(bench) for _ in range(rounds)), 1), "peer": None, "ratio": None}
+    yield "memory", lambda: {"row": "idle memory, all processes, private KiB", "target": 4096, "better": "less",
+                             "abx": private(family(abxd.pid)), "peer": None, "ratio": None}
+
+
+def show(row):
+    def number(v):
+        return "-" if v is None else f"{v:.6g}"
+    target = row["target"]
+    met = "" if target is None else "met" if (
+        row["ratio"] >= target if row["ratio"] is not None else row["abx"] <= target) else "MISSED"
+    print(f"{row['row']:<58}{number(row['abx']):>12}{number(row['peer']):>12}"
+          f"{number(row['ratio']):>8}{number(target):>8} {met}", flush=True)
+
+
+def main():
+    ap = argparse.ArgumentParser()
+    ap.add_argument("--json", action="store_true")
+    ap.add_argument("--rounds", type=int, default=5)
+    ap.add_argument("rows", nargs="*")
+    opt = ap.parse_args()
+    bench = Bench()
+    results = []
+    try:
+        abxd = bench.abx()
+        nginx, agent = bench.nginx(), bench.agent()
+        if not opt.json:
+            print(f"{'row (ratio: times as good as the peer)':<58}{'abx':>12}{'peer':>12}{'ratio':>8}{'target':>8}")
+        first = [r for r in rows(bench, abxd, nginx, agent, opt.rounds)]
+        for name, measure in sorted(first, key=lambda r: r[0] != "memory"):
+            if not opt.rows or name in opt.rows:
+                results.append(measure())
+                if not opt.json:
+                    show(results[-1])
+    finally:
+        bench.stop()
+    if opt.json:
+        print(json.dumps(results, indent=1))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
