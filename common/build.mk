@@ -39,7 +39,8 @@ PROC_SRC = common/chan.c common/proc.c common/jail.c
 
 POLICY_SRC = policy/model.c policy/findings.c policy/suggest.c policy/json.c \
 	policy/tree.c policy/confkey.c policy/confcheck.c policy/confscope.c \
-	policy/confrule.c policy/confceil.c policy/confauth.c policy/confopen.c policy/conflisten.c \
+	policy/confrule.c policy/confceil.c policy/confexample.c policy/example.c \
+	policy/words.c policy/confauth.c policy/confopen.c policy/conflisten.c \
 	policy/conffinish.c policy/config.c policy/preset.c policy/print.c \
 	policy/lint.c policy/lintcmd.c policy/lintshadow.c policy/lists.c \
 	policy/selector.c policy/argv.c policy/shlex.c policy/envrule.c \
@@ -81,7 +82,7 @@ ABXD_SRC = monitor/abxd.c monitor/parent.c monitor/child.c \
 CTL_SRC = monitor/ctl/main.c monitor/ctl/show.c monitor/ctl/check.c \
 	monitor/ctl/ops.c monitor/ctl/hash_token.c monitor/ctl/explain.c \
 	monitor/ctl/describe.c \
-	monitor/ctl/explain_args.c monitor/ctl/explain_out.c \
+	monitor/ctl/explain_out.c \
 	monitor/ctl/facts.c monitor/ctl/control.c monitor/ctl/doctor.c monitor/ctl/probe.c \
 	monitor/confset.c monitor/conffile.c monitor/confdirs.c \
 	pathd/walk.c pathd/beneath.c
@@ -91,8 +92,7 @@ LISTENER_PURE_SRC = listener/auth.c listener/body.c listener/digest.c listener/f
 	listener/host.c listener/http_chunk.c listener/http_parse.c \
 	listener/http_reply.c listener/obuf.c listener/range.c \
 	listener/route.c listener/run_render.c listener/target.c
-MONITOR_PURE_SRC = monitor/gate.c monitor/conffile.c monitor/confdirs.c \
-	monitor/ctl/explain_args.c
+MONITOR_PURE_SRC = monitor/gate.c monitor/conffile.c monitor/confdirs.c
 PATHD_PURE_SRC = pathd/beneath.c pathd/walk.c pathd/roots.c pathd/deny.c \
 	pathd/parents.c pathd/tree.c pathd/dir.c pathd/journal.c pathd/put.c \
 	pathd/list.c pathd/get.c
@@ -108,7 +108,7 @@ UNIT_SRC = regress/unit/http_parse.c regress/unit/target.c \
 	regress/unit/engine.c \
 	regress/unit/wire.c regress/unit/payload.c regress/unit/gate.c regress/unit/entry.c \
 	regress/unit/conffile.c regress/unit/confdirs.c \
-	regress/unit/explain_args.c \
+	regress/unit/words.c \
 	regress/unit/walk.c regress/unit/beneath.c regress/unit/pathd_put.c \
 	regress/unit/pathd_dir.c regress/unit/pathd_proto.c \
 	regress/unit/execd_keep.c regress/unit/execd_profile.c \
@@ -286,6 +286,10 @@ check:
 	@${MAKE} all asan
 	@test "$$(id -u)" != 0 || sh common/users.sh
 	@MAKE="${MAKE}" regress/run
+
+# Against nginx, sandbox-agent, bubblewrap: ratios in one run.
+bench: all
+	@python3 regress/bench/bench.py
 
 unit: ${UNIT_BIN}
 	@rc=0; for t in ${UNIT_BIN}; do ./$$t || rc=1; done; exit $$rc

@@ -149,7 +149,8 @@ compile(struct confset *cs)
 		if (policy_protect(cs->policy, cs->protect.v[i]) == -1)
 			return -1;
 	check_roots(cs);
-	return 0;
+	policy_examples(cs->conf, cs->policy, &cs->found);
+	return cs->found.nomem ? -1 : 0;
 }
 
 int

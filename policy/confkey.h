@@ -82,6 +82,7 @@ struct cload {
 	const struct node *auth;
 	int has_audit;
 	struct strlist secret_names; /* variables that hold credentials */
+	const struct node *rule_sel; /* "allow" or "deny" of the rule at hand */
 	int unix_open; /* a unix listener states no mode or no group */
 };
 
@@ -171,6 +172,9 @@ int conf_rule_push(struct cload *, struct rule *);
 /* Selectors of a string or list; unknown ones are findings. */
 int conf_selectors(
     struct cload *, const struct node *, struct strlist *, int lenient);
+
+/* confexample.c */
+int get_examples(struct cload *, const struct node *, void *rule);
 
 /* confauth.c */
 extern const struct ckey auth_keys[];

@@ -373,7 +373,7 @@ const struct ckey rule_keys[] = {
     {"authorize", K_LATER},
     {"commands", K_FUNC, .get = get_commands, .put = put_commands},
     {"deny", K_FUNC, .get = get_selectors, .put = put_deny},
-    {"examples", K_LATER},
+    {"examples", K_FUNC, .get = get_examples},
     {"layer", K_U32, CK_CANON, OFF(layer), LAYER_CLI, LAYER_OPERATOR},
     {"limits", K_FUNC, .get = get_limits, .put = put_limits},
     {"name", K_STR, 0, OFF(name), .check = check_nonempty},
@@ -414,6 +414,7 @@ rule_kind(struct cload *cl, const struct node *n, struct rule *r)
 			  *strict = node_get(n, "strict");
 
 	r->deny = deny != NULL;
+	cl->rule_sel = deny != NULL ? deny : allow;
 	r->lenient = strict != NULL && strict->type == N_BOOL && !strict->b;
 	if (allow != NULL && deny != NULL)
 		conf_findkey(cl, allow->kline > deny->kline ? allow : deny,

@@ -283,9 +283,25 @@ rule_init(struct rule *r)
 }
 
 void
+example_clear(struct example *e)
+{
+	args_clear(&e->args);
+	free(e->id);
+	strlist_clear(&e->roles);
+	free(e->session);
+	free(e->code);
+	free(e->at.file);
+	memset(e, 0, sizeof(*e));
+}
+
+void
 rule_clear(struct rule *r)
 {
 	size_t i;
+
+	for (i = 0; i < r->nexamples; i++)
+		example_clear(&r->examples[i]);
+	free(r->examples);
 
 	strlist_clear(&r->sel);
 	strlist_clear(&r->principals);

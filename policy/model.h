@@ -82,6 +82,19 @@ struct limit_set {
 	uint32_t concurrency_ceiling;
 };
 
+/* A call and what must come of it.  op and id NULL: see confexample.c. */
+struct example {
+	int allow;
+	uint16_t op;
+	struct args args;
+	char *id; /* of the caller, or NULL: one that the rule speaks to */
+	int roles_given;
+	struct strlist roles;
+	char *session;
+	char *code; /* expected of a refusal, or NULL */
+	struct origin at;
+};
+
 struct rule {
 	int deny; /* else allow */
 	enum conf_layer layer;
@@ -103,6 +116,8 @@ struct rule {
 	struct strlist deny_paths, deny_commands, deny_urls;
 	char *reason;
 	char *name;
+	struct example *examples;
+	size_t nexamples;
 	int lenient;  /* strict: false */
 	int unmount;  /* layers 4 and 5: a deny that removes its ops */
 	int flawed;   /* something in it was an error: what it lacks may be that
@@ -145,7 +160,9 @@ void limit_set_init(struct limit_set *);
 void limit_set_least(struct limit_set *, const struct limit_set *);
 void rule_init(struct rule *);
 void rule_clear(struct rule *);
-int rule_copy(struct rule *dst, const struct rule *src); /* 0 or -1 */
+/* 0 or -1.  Examples stay behind: they are tried where they were read. */
+int rule_copy(struct rule *dst, const struct rule *src);
+void example_clear(struct example *);
 
 /* selector.c: pure look-ups on ops.def. */
 enum sel_rank {

@@ -211,6 +211,14 @@ int policy_arg_int(const struct args *, const char *name, int64_t *out);
 int policy_arg_bool(const struct args *, const char *name);
 const char *policy_arg_str(const struct args *, const char *name);
 
+/*
+ * Parse NAME=VALUE words into the arguments of an operation, as a query would
+ * carry them; lists and maps by repeating the name.  0, -1 out of memory, 1
+ * with *bad the word that is none.
+ */
+int policy_args_words(
+    struct args *, uint16_t op, char *const *words, size_t n, const char **bad);
+
 /* One call to decide on.  All borrowed. */
 struct call {
 	uint16_t op; /* OP_NONE: unknown */
@@ -311,6 +319,16 @@ struct op_limits {
 };
 int policy_op_limits(const struct policy *, uint16_t op,
     const struct principal *, struct op_limits *);
+
+/*
+ * Try the examples of all rules; each that does not hold becomes
+ * config.example_failed.  The policy is the one compiled from the
+ * configuration, with all its protected directories.  Paths are taken as they
+ * are spelled, and as files that exist (server.json(5), "EXAMPLES IN RULES").
+ * What only layers 4 and 5 take away does not make an author's example fail.
+ */
+void policy_examples(
+    const struct conf *, const struct policy *, struct findings *);
 
 /* A rule for people: "file:line" and its name or text, borrowed. */
 const char *policy_rule_origin(const struct policy *, size_t);

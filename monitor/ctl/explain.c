@@ -130,7 +130,8 @@ ask(struct explain *e, struct confset *cs)
 	e->call.args = &e->args;
 	e->call.who = &e->who;
 	e->call.session = e->session;
-	r = explain_args(&e->args, e->call.op, &e->words, &bad);
+	r = policy_args_words(
+	    &e->args, e->call.op, e->words.v, e->words.n, &bad);
 	if (r == 1)
 		log_warnx("--arg %s: want name=value, each name once", bad);
 	if (r != 0 || default_roles(e, cs->conf) == -1)

@@ -26,11 +26,6 @@ struct explain {
 	struct decision d;
 };
 
-/* Parse NAME=VALUE words into the arguments of an operation, as a query would
- * carry them; lists and maps by repeating the name.  0, -1 out of memory, 1
- * with *bad the word that is none. */
-int explain_args(
-    struct args *, uint16_t op, const struct strlist *words, const char **bad);
 /* Print the answer: 0, or -1 when it could not be written. */
 int explain_text(const struct explain *, const struct policy *);
 int explain_json(const struct explain *, const struct policy *);

@@ -27,6 +27,7 @@
 #include "policy/lint.h"
 
 #define DIR_CASES "regress/conf"
+#define DIR_EXAMPLES "etc/examples"
 
 /* ---- the world of the cases ---- */
 
@@ -350,6 +351,21 @@ case_judge(
 	free(got);
 }
 
+/* As the loader does once nothing else is wrong. */
+static void
+try_examples(const struct conf *c, struct findings *f)
+{
+	struct policy *p;
+
+	if (c == NULL || findings_block(f, 1))
+		return;
+	p = policy_new(c, f);
+	assert_non_null(p);
+	policy_examples(c, p, f);
+	assert_false(f->nomem);
+	policy_free(p);
+}
+
 static void
 one_case(const char *name)
 {
@@ -362,6 +378,7 @@ one_case(const char *name)
 	case_open(&cc, name);
 	w.env = cc.env;
 	c = load_all(cc.src, cc.n, &w, &f);
+	try_examples(c, &f);
 	good = !findings_block(&f, c != NULL && c->allow_lint_errors);
 	case_judge(name, c, &f, good);
 	if (good) {
@@ -736,6 +753,63 @@ test_command_line(void **state)
 	}
 }
 
+/* ---- what is delivered ---- */
+
+/* Each must be startable, and what it says of itself must hold. */
+static void
+one_example(const char *dirname, const char *name)
+{
+	static const char *const vars[] = {"AGENT_TOKEN=agent-0123456789abcdef",
+	    "ALICE_TOKEN=alice-0123456789abcdef",
+	    "BLUE_TOKEN=blue-0123456789abcdef",
+	    "BOB_TOKEN=bob-0123456789abcdef", "CI_TOKEN=ci-0123456789abcdef",
+	    "COURIER_TOKEN=courier-0123456789abcdef",
+	    "DASHBOARD_TOKEN=dashboard-0123456789abcdef",
+	    "GRADER_TOKEN=grader-0123456789abcdef",
+	    "INTAKE_TOKEN=intake-0123456789abcdef",
+	    "OWNER_TOKEN=owner-0123456789abcdef",
+	    "READER_TOKEN=reader-0123456789abcdef",
+	    "RED_TOKEN=red-0123456789abcdef",
+	    "REVIEWER_TOKEN=reviewer-0123456789abcdef",
+	    "VIEWER_TOKEN=viewer-0123456789abcdef", NULL};
+	struct conf_world w = world();
+	struct findings f = {0};
+	struct conf *c;
+	size_t len;
+	char *text = slurp(dirname, name, &len);
+
+	assert_non_null(text);
+	w.env = vars;
+	c = load(name, text, len, &w, &f);
+	try_examples(c, &f);
+	if (findings_block(&f, 0)) {
+		show(name, &f);
+		fail_msg("%s cannot be started", name);
+	}
+	round_trip(name, c);
+	conf_free(c);
+	findings_clear(&f);
+	free(text);
+}
+
+static void
+test_delivered(void **state)
+{
+	struct dirent **v;
+	int i, n = scandir(DIR_EXAMPLES, &v, NULL, alphasort), done = 0;
+
+	for (i = 0; i < n; i++) {
+		if (strstr(v[i]->d_name, ".json") != NULL) {
+			one_example(DIR_EXAMPLES, v[i]->d_name);
+			done++;
+		}
+		free(v[i]);
+	}
+	free(v);
+	assert_true(done >= 8);
+	one_example("etc", "server.json");
+}
+
 /* ---- printing ---- */
 
 static void
@@ -895,6 +969,7 @@ main(void)
 	    cmocka_unit_test(test_single_token),
 	    cmocka_unit_test(test_layers),
 	    cmocka_unit_test(test_command_line),
+	    cmocka_unit_test(test_delivered),
 	    cmocka_unit_test(test_revision),
 	    cmocka_unit_test(test_secrets),
 	    cmocka_unit_test(test_canonical_keys),

@@ -1,7 +1,7 @@
 /*
  * SPDX-License-Identifier: ISC
  *
- * NAME=VALUE words of abxctl explain.
+ * NAME=VALUE words of abxctl explain and of examples.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "monitor/ctl/explain.h"
+#include "policy/policy.h"
 
 static int
 parse(struct args *args, const char *op, const char *const *words)
@@ -22,7 +22,7 @@ parse(struct args *args, const char *op, const char *const *words)
 	memset(args, 0, sizeof(*args));
 	for (; *words != NULL; words++)
 		assert_int_equal(strlist_add(&list, *words, strlen(*words)), 0);
-	r = explain_args(args, op_find(op), &list, &bad);
+	r = policy_args_words(args, op_find(op), list.v, list.n, &bad);
 	strlist_clear(&list);
 	return r;
 }

@@ -1,11 +1,12 @@
 /*
  * SPDX-License-Identifier: ISC
  *
- * NAME=VALUE words of abxctl explain as the typed arguments of a call.  Pure.
+ * NAME=VALUE words, of abxctl explain and of examples in rules, as the typed
+ * arguments of a call.  Pure.
  */
 #include <string.h>
 
-#include "monitor/ctl/explain.h"
+#include "policy/policy.h"
 
 static enum arg_type
 type_of(const struct op_param *p)
@@ -69,15 +70,15 @@ one_word(struct args *args, uint16_t op, const char *word)
 }
 
 int
-explain_args(struct args *args, uint16_t op, const struct strlist *words,
+policy_args_words(struct args *args, uint16_t op, char *const *words, size_t n,
     const char **bad)
 {
 	size_t i;
 	int r;
 
-	for (i = 0; i < words->n; i++) {
-		*bad = words->v[i];
-		if ((r = one_word(args, op, words->v[i])) != 0)
+	for (i = 0; i < n; i++) {
+		*bad = words[i];
+		if ((r = one_word(args, op, words[i])) != 0)
 			return r;
 	}
 	return 0;
