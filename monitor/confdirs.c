@@ -95,7 +95,7 @@ confdirs_run(
 		n = strcspn(dir, ":");
 		return strndup(dir, n);
 	}
-	if (strcmp(file, CONFFILE_DEFAULT) == 0) {
+	if (file == NULL || strcmp(file, CONFFILE_DEFAULT) == 0) {
 		if (root)
 			return strdup("/run/agent-sandbox");
 		if ((dir = env_dir(env, "XDG_RUNTIME_DIR")) != NULL)

@@ -160,6 +160,48 @@ bind_unix(const struct boot_listen *l, int type)
 	return fd;
 }
 
+static int
+same_inet(const struct sockaddr_storage *ss, const struct boot_listen *l)
+{
+	const struct sockaddr_in *in4 = (const struct sockaddr_in *)ss;
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)ss;
+	struct in6_addr a;
+
+	if (inet_pton(ss->ss_family, l->addr, &a) != 1)
+		return 0;
+	if (ss->ss_family == AF_INET)
+		return ntohs(in4->sin_port) == l->port &&
+		       memcmp(&in4->sin_addr, &a, sizeof(in4->sin_addr)) == 0;
+	return ntohs(in6->sin6_port) == l->port &&
+	       memcmp(&in6->sin6_addr, &a, sizeof(a)) == 0;
+}
+
+/*
+ * A socket of the service manager must be one that the configuration names:
+ * what the lints said of "listen" would not hold for another.
+ */
+static int
+is_configured(const struct parent *p, int fd)
+{
+	struct sockaddr_storage ss = {0};
+	socklen_t len = sizeof(ss);
+	const struct boot_listen *l;
+	size_t i;
+
+	if (getsockname(fd, (struct sockaddr *)&ss, &len) == -1)
+		return 0;
+	for (i = 0; i < p->boot.nlisten; i++) {
+		l = &p->boot.listen[i];
+		if (l->is_unix != (ss.ss_family == AF_UNIX))
+			continue;
+		if (l->is_unix ? strcmp(((struct sockaddr_un *)&ss)->sun_path,
+				     l->addr) == 0
+			       : same_inet(&ss, l))
+			return 1;
+	}
+	return 0;
+}
+
 int
 sock_open(struct parent *p)
 {
@@ -176,9 +218,15 @@ sock_open(struct parent *p)
 		return -1;
 	}
 	for (i = 0; i < n; i++, p->nsocks++) {
-		if (inherited > 0)
+		if (inherited > 0) {
 			p->socks[i] = 3 + (int)i;
-		else if (p->boot.listen[i].is_unix)
+			if (!is_configured(p, p->socks[i])) {
+				log_warnx("LISTEN_FDS: socket %zu is none that "
+					  "the configuration names",
+				    i);
+				return -1;
+			}
+		} else if (p->boot.listen[i].is_unix)
 			p->socks[i] =
 			    bind_unix(&p->boot.listen[i], SOCK_STREAM);
 		else
