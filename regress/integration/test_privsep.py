@@ -103,7 +103,8 @@ class Confinement(Base):
         for name, pid in self.each():
             self.eq(os.stat(f"/proc/{pid}/environ").st_uid, 0,
                     f"{name} is dumpable")
-            if not ROOT:
+            # who made a user namespace may look into what was executed there
+            if not ROOT and name != "abx-execd":
                 for what in ("environ", "mem", "maps"):
                     with self.assertRaises(PermissionError, msg=name):
                         open(f"/proc/{pid}/{what}", "rb").read(1)
