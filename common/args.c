@@ -246,7 +246,9 @@ args_get_depth(struct rbuf *r, struct args *as, int depth)
 	uint8_t type;
 
 	memset(as, 0, sizeof(*as));
-	if (r->err || n > ABX_MAX_ARGS)
+	if (n > ABX_MAX_ARGS)
+		r->err = 1;
+	if (r->err)
 		return -1;
 	while (n-- > 0) {
 		if (rget_strto(r, name, sizeof(name)) == -1)

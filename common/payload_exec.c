@@ -18,6 +18,14 @@
 		}                  \
 		return 0;          \
 	} while (0)
+#define GET_PLAIN(r, x)                             \
+	do {                                        \
+		if ((r)->err) {                     \
+			memset(x, 0, sizeof(*(x))); \
+			return -1;                  \
+		}                                   \
+		return 0;                           \
+	} while (0)
 
 void
 exec_hello_put(struct wbuf *w, const struct exec_hello *h)
@@ -33,7 +41,7 @@ exec_hello_get(struct rbuf *r, struct exec_hello *h)
 	h->layers = rget_u32(r);
 	h->landlock_abi = rget_u32(r);
 	rget_strto(r, h->text, sizeof(h->text));
-	return r->err ? -1 : 0;
+	GET_PLAIN(r, h);
 }
 
 void
@@ -126,7 +134,7 @@ spawn_failed_get(struct rbuf *r, struct spawn_failed *f)
 	rget_strto(r, f->layer, sizeof(f->layer));
 	if (f->code >= C_COUNT || f->code == C_OK)
 		r->err = 1;
-	return r->err ? -1 : 0;
+	GET_PLAIN(r, f);
 }
 
 void
@@ -155,7 +163,7 @@ run_end_get(struct rbuf *r, struct run_end *e)
 	e->dropped_out = rget_u64(r);
 	e->dropped_err = rget_u64(r);
 	e->layers = rget_u32(r);
-	return r->err ? -1 : 0;
+	GET_PLAIN(r, e);
 }
 
 /* ---- parent and children ---- */
@@ -180,7 +188,7 @@ proc_conf_get(struct rbuf *r, struct proc_conf *c)
 	c->gid = rget_u32(r);
 	c->generation = rget_u32(r);
 	c->ppid = (int32_t)rget_u32(r);
-	return r->err ? -1 : 0;
+	GET_PLAIN(r, c);
 }
 
 void
@@ -191,7 +199,7 @@ boot_path_put(struct wbuf *w, const struct boot_path *p)
 	wput_u8(w, p->rw);
 }
 
-/* The path is a new string (free), NULL on failure. */
+/* The path is a new string (free). */
 int
 boot_path_get(struct rbuf *r, struct boot_path *p)
 {
@@ -202,7 +210,7 @@ boot_path_get(struct rbuf *r, struct boot_path *p)
 	if (r->err || p->id >= ABX_MAX_ROOTS || p->path[0] != '/') {
 		r->err = 1;
 		free(p->path);
-		p->path = NULL;
+		memset(p, 0, sizeof(*p));
 		return -1;
 	}
 	return 0;

@@ -316,13 +316,13 @@ walk_name(struct walk *w, char *name, size_t n, struct facts *f)
 	struct stat st;
 	int fd, rc;
 
-	if (w->missing > 0) {
-		w->missing++;
-		return walk_append(w, name, n);
-	}
 	if (n > NAME_MAX) {
 		f->err = ENAMETOOLONG;
 		return FS_ERRNO;
+	}
+	if (w->missing > 0) {
+		w->missing++;
+		return walk_append(w, name, n);
 	}
 	name[n] = '\0'; /* its slash was passed already */
 	fd = openat(w->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);

@@ -234,7 +234,10 @@ xl_ready_get(struct rbuf *r, struct xl_ready *y)
 {
 	y->layers = rget_u32(r);
 	y->abi = rget_u32(r);
-	return rget_end(r);
+	if (rget_end(r) == 0)
+		return 0;
+	memset(y, 0, sizeof(*y));
+	return -1;
 }
 
 void
@@ -253,7 +256,10 @@ xl_failed_get(struct rbuf *r, struct spawn_failed *f)
 	rget_strto(r, f->layer, sizeof(f->layer));
 	if (f->code == C_OK || f->code >= C_COUNT)
 		r->err = 1;
-	return rget_end(r);
+	if (rget_end(r) == 0)
+		return 0;
+	memset(f, 0, sizeof(*f));
+	return -1;
 }
 
 void
@@ -272,5 +278,8 @@ xl_ended_get(struct rbuf *r, struct xl_ended *e)
 	e->utime_us = rget_u64(r);
 	e->stime_us = rget_u64(r);
 	e->maxrss_kb = rget_u64(r);
-	return rget_end(r);
+	if (rget_end(r) == 0)
+		return 0;
+	memset(e, 0, sizeof(*e));
+	return -1;
 }

@@ -23,6 +23,10 @@ struct row {
 	int symlink;
 };
 
+#define NAME_64 \
+	"nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"
+#define NAME_LONG NAME_64 NAME_64 NAME_64 NAME_64
+
 static const struct row rows[] = {
     {"w", 0, FS_OK, 0, "w", FK_DIR, 0, 0},
     {"w/a", 0, FS_OK, 0, "w/a", FK_FILE, 0, 0},
@@ -68,6 +72,10 @@ static const struct row rows[] = {
     {"w/ld/back", 1, FS_OK, 0, "w/d/back", FK_LINK, 0, 1},
     {"w/out-dir/secret", 1, FS_OUTSIDE, 0, NULL, 0, 0, 0},
     {"w/loop", 1, FS_OK, 0, "w/loop", FK_LINK, 0, 0},
+    /* names that no file system takes, of what is there and what is not */
+    {"w/" NAME_LONG, 0, FS_ERRNO, ENAMETOOLONG, NULL, 0, 0, 0},
+    {"w/" NAME_LONG "/x", 0, FS_ERRNO, ENAMETOOLONG, NULL, 0, 0, 0},
+    {"w/none/" NAME_LONG, 0, FS_ERRNO, ENAMETOOLONG, NULL, 0, 0, 0},
     /* the other spelling of the root */
     {"alias/a", 0, FS_OK, 0, "w/a", FK_FILE, 0, 0},
     {"w/by-alias", 0, FS_OK, 0, "w/a", FK_FILE, 0, 1},
