@@ -127,8 +127,16 @@ put_output(
 	json_raw_put(w, "\",\"stderr_encoding\":\"");
 	json_raw_put(w, ee);
 	json_raw_put(w, "\"");
-	put_flag(w, ",\"truncated\":{\"stdout\":", out->truncated);
-	put_flag(w, ",\"stderr\":", err->truncated);
+}
+
+/* What was read and not kept; a stream that was cut says so. */
+static void
+put_cut(struct wbuf *w, const struct run_end *e, int out, int err)
+{
+	put_flag(w, ",\"truncated\":{\"stdout\":", out);
+	put_flag(w, ",\"stderr\":", err);
+	put_num(w, "},\"dropped\":{\"stdout\":", e->dropped_out);
+	put_num(w, ",\"stderr\":", e->dropped_err);
 	json_raw_put(w, "}");
 }
 
@@ -162,8 +170,12 @@ run_result_put(struct wbuf *w, const struct run_end *e,
     const struct run_text *out, const struct run_text *err)
 {
 	put_status(w, e);
-	if (out != NULL && err != NULL)
+	if (out != NULL && err != NULL) {
 		put_output(w, out, err);
+		put_cut(w, e, out->truncated, err->truncated);
+	} else
+		put_cut(w, e, (e->flags & END_TRUNC_OUT) != 0,
+		    (e->flags & END_TRUNC_ERR) != 0);
 	put_flag(w, ",\"timed_out\":", e->flags & END_TIMED_OUT);
 	put_flag(w, ",\"idle_timed_out\":", e->flags & END_IDLE);
 	put_flag(w, ",\"oom_killed\":", e->flags & END_OOM);

@@ -220,10 +220,10 @@ answer_cancel(struct req *r, struct imsg *m)
 	return 0;
 }
 
-static const char *
-outcome_name(const struct req *r)
+const char *
+answer_outcome(const struct req *r)
 {
-	if (r->is_run && (r->end.flags & END_LOST) != 0)
+	if (r->orphan || (r->is_run && (r->end.flags & END_LOST) != 0))
 		return "lost";
 	switch (r->fin.outcome) {
 	case FIN_OK:
@@ -251,6 +251,6 @@ answer_fin(struct req *r, struct imsg *m)
 		req_enter(r, RS_ENDING);
 		return 0;
 	}
-	req_finish(r, outcome_name(r));
+	req_finish(r, answer_outcome(r));
 	return 0;
 }

@@ -80,6 +80,7 @@ struct req {
 	enum code code;
 	int is_run; /* ended by FIN and END */
 	int fin_seen, end_seen;
+	int orphan; /* its listener died */
 	struct fin fin;
 	struct run_end end;
 };
@@ -176,6 +177,8 @@ int answer_ask(struct req *, struct imsg *);
 int answer_cancel(struct req *, struct imsg *);
 int answer_fin(struct req *, struct imsg *);
 int answer_put_end(struct req *, struct imsg *);
+/* How it went, in the audit's words. */
+const char *answer_outcome(const struct req *);
 /* The one answer of a request.  fd is taken. */
 void answer_send(struct req *, struct ans *, int fd);
 /* JSON body (owned by the call) with a status. */

@@ -107,6 +107,7 @@ req_orphan(struct req *r)
 	/* no listener uses number 0 */
 	unlink_lid(r);
 	r->lid = 0;
+	r->orphan = 1;
 	r->lnext = by_lid[0];
 	by_lid[0] = r;
 }

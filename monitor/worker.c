@@ -302,7 +302,7 @@ run_over(struct req *r)
 	req_owed(r, NULL);
 	r->end_seen = 1;
 	if (r->state == RS_ENDING)
-		req_finish(r, "client_gone");
+		req_finish(r, answer_outcome(r));
 }
 
 int
@@ -345,6 +345,6 @@ worker_end(struct req *r, struct imsg *m)
 		/* ended before it was answered for: it never ran */
 		answer_error(r, C_SRV_UNAVAILABLE, NULL, NULL, 1);
 	else if (r->state == RS_ENDING)
-		req_finish(r, r->fin.outcome == FIN_OK ? "ok" : "client_gone");
+		req_finish(r, answer_outcome(r));
 	return 0;
 }

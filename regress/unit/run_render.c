@@ -109,6 +109,7 @@ test_result(void **state)
 	    "\"stderr\":\"\",\"stdout_encoding\":\"utf-8\","
 	    "\"stderr_encoding\":\"utf-8\","
 	    "\"truncated\":{\"stdout\":false,\"stderr\":false},"
+	    "\"dropped\":{\"stdout\":0,\"stderr\":0},"
 	    "\"timed_out\":false,\"idle_timed_out\":false,"
 	    "\"oom_killed\":false,\"cancelled\":false,\"lost\":false,"
 	    "\"duration_ms\":1234,\"usage\":{\"cpu_user_ms\":5,"
@@ -198,7 +199,7 @@ test_events(void **state)
 	wbuf_init(&w, 4096);
 	run_exit_event_put(&w, "3-0", &e);
 	wput_u8(&w, 0);
-	assert_null(strstr((char *)w.p, "stdout"));
+	assert_null(strstr((char *)w.p, "\"stdout_encoding\""));
 	assert_non_null(strstr(
 	    (char *)w.p, "event: exit\nid: 3-0\ndata: {\"exit_code\":4,"));
 	/* an event is one line of data */
