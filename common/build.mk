@@ -27,6 +27,7 @@ L_EVENT = -levent_core
 L_JAIL = -lseccomp -lcap-ng
 L_JSON = -ljansson
 L_HASH = -lbearssl
+L_REGEX = -lpcre2-8
 
 # --- sources ---------------------------------------------------------------
 # BASE is linked into the static launcher too: libc only.
@@ -46,7 +47,13 @@ POLICY_SRC = policy/model.c policy/findings.c policy/suggest.c policy/json.c \
 	policy/selector.c policy/argv.c policy/shlex.c policy/envrule.c \
 	policy/path.c policy/principal.c policy/scope.c policy/compile.c \
 	policy/index.c policy/schema.c policy/denypass.c policy/bound.c \
-	policy/command.c policy/admit.c policy/plan.c policy/decide.c
+	policy/command.c policy/admit.c policy/plan.c policy/decide.c \
+	policy/filter.c policy/filter_lex.c policy/filter_frame.c \
+	policy/filter_redir.c policy/filter_word.c policy/filter_brace.c \
+	policy/filter_dollar.c policy/filter_cmd.c policy/filter_run.c \
+	policy/filter_opt.c policy/filter_prog.c policy/filter_lit.c \
+	policy/filter_path.c policy/filter_match.c policy/filter_rules.c \
+	policy/filter_rx.c policy/filter_view.c
 
 LISTENER_SRC = listener/main.c listener/accept.c listener/ask.c \
 	listener/auth.c listener/body.c listener/conn.c listener/digest.c listener/failures.c \
@@ -178,7 +185,7 @@ $B/abx-listener: ${LISTENER_O} ${CORE_O} ${PROC_O}
 $B/abx-monitor: ${MONITOR_O} ${POLICY_O} ${CORE_O} ${PROC_O}
 	@mkdir -p $B
 	${LINK} ${MONITOR_O} ${POLICY_O} ${CORE_O} ${PROC_O} ${L_EVENT} \
-	    ${L_JAIL} ${L_JSON} ${L_HASH} ${L_COMMON}
+	    ${L_JAIL} ${L_JSON} ${L_HASH} ${L_REGEX} ${L_COMMON}
 $B/abx-pathd: ${PATHD_O} ${CORE_O} ${PROC_O}
 	@mkdir -p $B
 	${LINK} ${PATHD_O} ${CORE_O} ${PROC_O} ${L_EVENT} ${L_JAIL} \
@@ -194,7 +201,7 @@ $B/abx-launch: ${LAUNCH_O}
 $B/abxctl: ${CTL_O} ${POLICY_O} ${CORE_O} ${PROC_O}
 	@mkdir -p $B
 	${LINK} ${CTL_O} ${POLICY_O} ${CORE_O} ${PROC_O} ${L_EVENT} \
-	    ${L_JAIL} ${L_JSON} ${L_HASH} ${L_COMMON}
+	    ${L_JAIL} ${L_JSON} ${L_HASH} ${L_REGEX} ${L_COMMON}
 
 # --- programs, ASan and UBSan ----------------------------------------------
 ALINK = ${V}echo "  LD $@"; ${CC} ${SANITIZE} -pie -o $@
@@ -209,7 +216,7 @@ $A/abx-listener: ${LISTENER_AO} ${CORE_AO} ${PROC_AO}
 $A/abx-monitor: ${MONITOR_AO} ${POLICY_AO} ${CORE_AO} ${PROC_AO}
 	@mkdir -p $A
 	${ALINK} ${MONITOR_AO} ${POLICY_AO} ${CORE_AO} ${PROC_AO} \
-	    ${L_EVENT} ${L_JAIL} ${L_JSON} ${L_HASH} ${L_COMMON}
+	    ${L_EVENT} ${L_JAIL} ${L_JSON} ${L_HASH} ${L_REGEX} ${L_COMMON}
 $A/abx-pathd: ${PATHD_AO} ${CORE_AO} ${PROC_AO}
 	@mkdir -p $A
 	${ALINK} ${PATHD_AO} ${CORE_AO} ${PROC_AO} ${L_EVENT} ${L_JAIL} \
@@ -224,7 +231,7 @@ $A/abx-launch: ${LAUNCH_UO}
 $A/abxctl: ${CTL_AO} ${POLICY_AO} ${CORE_AO} ${PROC_AO}
 	@mkdir -p $A
 	${ALINK} ${CTL_AO} ${POLICY_AO} ${CORE_AO} ${PROC_AO} ${L_EVENT} \
-	    ${L_JAIL} ${L_JSON} ${L_HASH} ${L_COMMON}
+	    ${L_JAIL} ${L_JSON} ${L_HASH} ${L_REGEX} ${L_COMMON}
 
 # --- one process alone, with a stand-in for the others ------------------------
 DRIVE_O = regress/privsep/execd_drive.o regress/privsep/execd_peer.o \
@@ -252,7 +259,7 @@ UNIT_BIN = ${UNIT_SRC:.c=.t}
 .SUFFIXES: .t
 .ao.t:
 	${CC} ${SANITIZE} -pie -o $@ $< $A/libpure.a -lcmocka ${L_EVENT} \
-	    ${L_JSON} ${L_HASH} ${L_COMMON}
+	    ${L_JSON} ${L_HASH} ${L_REGEX} ${L_COMMON}
 ${UNIT_BIN}: $A/libpure.a
 
 # --- front door: set-up, demo, checks, installation -------------------------
@@ -376,7 +383,7 @@ DEPS += ${FUZZ_SRC:.c=.fo.d} ${FUZZ_LIB_SRC:.c=.fo.d}
 	@echo "  LD $@"
 	${V}${FUZZ_CC} ${FUZZ_FLAGS} -fsanitize=fuzzer,address,undefined -pie \
 	    -o $@ $< $B/fuzz/libfuzz.a ${L_EVENT} ${L_JSON} ${L_HASH} \
-	    ${L_COMMON}
+	    ${L_REGEX} ${L_COMMON}
 $B/fuzz/libfuzz.a: ${FUZZ_LIB_FO}
 	@mkdir -p $B/fuzz
 	@rm -f $@
