@@ -30,6 +30,9 @@
 #define LINGER_US 2000000
 #define RATE_GRACE_US 10000000 /* then 1 KiB/s of body at least */
 
+/* One input buffer is kept for the next request of whomever. */
+static uint8_t *spare;
+
 static int step_idle(struct conn *);
 static int step_head(struct conn *);
 static int step_wait(struct conn *);
@@ -160,7 +163,10 @@ free_input(struct conn *c)
 {
 	if (c->in != NULL)
 		explicit_bzero(c->in, c->in_len);
-	free(c->in);
+	if (spare == NULL && c->in_cap == IN_MIN)
+		spare = c->in;
+	else
+		free(c->in);
 	c->in = NULL;
 	c->in_len = c->in_cap = c->in_used = 0;
 }
@@ -194,22 +200,18 @@ conn_free(struct conn *c)
 void
 conn_enter(struct conn *c, enum conn_state state)
 {
-	uint64_t now = proc_now_us();
-
 	c->state = state;
 	switch (state) {
 	case CONN_IDLE:
-		c->deadline =
-		    now + 1000 * (c->served ? lconf.idle_timeout_ms
-					    : lconf.header_timeout_ms);
-		break;
-	case CONN_SEND:
-		c->deadline = now + 1000 * lconf.idle_timeout_ms;
+		c->deadline = c->head_since +
+			      1000 * (c->served ? lconf.idle_timeout_ms
+						: lconf.header_timeout_ms);
 		break;
 	case CONN_LINGER:
-		c->deadline = now + LINGER_US;
+		c->deadline = proc_now_us() + LINGER_US;
 		break;
 	default:
+		/* while sending, conn_stalled sets one */
 		c->deadline = 0;
 	}
 }
@@ -315,6 +317,12 @@ conn_reserve(struct conn *c, size_t size)
 {
 	uint8_t *p;
 
+	if (c->in == NULL && size == IN_MIN && spare != NULL) {
+		c->in = spare;
+		c->in_cap = size;
+		spare = NULL;
+		return;
+	}
 	/* the old copy may hold a credential, so it is wiped */
 	if (size > c->in_cap &&
 	    (p = recallocarray(c->in, c->in_cap, size, 1)) != NULL) {
@@ -405,11 +413,17 @@ conn_flush(struct conn *c)
 		return -1;
 	if (obuf_left(&c->out) == 0)
 		return 1;
+	conn_stalled(c);
+	return 0;
+}
+
+void
+conn_stalled(struct conn *c)
+{
 	/* a client that takes nothing is waited for no longer than one that
 	 * asks nothing */
 	if (c->deadline == 0)
 		c->deadline = proc_now_us() + 1000 * lconf.idle_timeout_ms;
-	return 0;
 }
 
 int

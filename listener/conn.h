@@ -142,6 +142,8 @@ void conn_use(struct conn *, size_t n);
 void conn_write(struct conn *, const void *, size_t n, int flags);
 /* Try to empty the output: 1 empty, 0 more is left, -1 broken. */
 int conn_flush(struct conn *);
+/* The client takes nothing now: start the time-out unless it runs. */
+void conn_stalled(struct conn *);
 /* Replace the data descriptor (closing the one before); it becomes
  * non-blocking.  -1: none. */
 void conn_set_data(struct conn *, int fd);

@@ -164,9 +164,12 @@ get_more(struct conn *c)
 	if (want > c->file_left)
 		want = (size_t)c->file_left;
 	n = sendfile(c->fd, c->data_fd, &off, want);
-	if (n == -1)
-		return errno == EAGAIN || errno == EINTR ? WANT_WRITE
-							 : STEP_GONE;
+	if (n == -1 && errno != EAGAIN && errno != EINTR)
+		return STEP_GONE;
+	if (n == -1) {
+		conn_stalled(c);
+		return WANT_WRITE;
+	}
 	if (n == 0)
 		return STEP_GONE; /* it has shrunk; the length was promised */
 	c->file_off += (uint64_t)n;
@@ -174,7 +177,7 @@ get_more(struct conn *c)
 	c->req.bytes_out += (uint64_t)n;
 	if (c->file_left == 0)
 		return 0;
-	conn_enter(c, CONN_SEND); /* the time-out begins anew */
+	c->deadline = 0; /* the time-out begins anew */
 	return WANT_WRITE;
 }
 

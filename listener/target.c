@@ -6,6 +6,7 @@
  */
 #include "listener/target.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/hash.h"
@@ -132,25 +133,25 @@ decode(const char *s, size_t len, char *out)
 static enum code
 one_arg(const char *s, size_t len, struct args *as)
 {
-	char buf[HTTP_TARGET_MAX + 1];
 	const char *eq = memchr(s, '=', len);
 	size_t n = eq == NULL ? len : (size_t)(eq - s);
+	char name[3 * ABX_ID_MAX + 1];
 	struct arg *a;
 
-	n = decode(s, n, buf);
-	if (n > ABX_ID_MAX || !utf8_valid(buf, n))
+	if (n >= sizeof(name) || (n = decode(s, n, name)) > ABX_ID_MAX ||
+	    !utf8_valid(name, n))
 		return C_ARGS_UNKNOWN;
-	if (args_find(as, buf) != NULL)
+	if (args_find(as, name) != NULL)
 		return C_ARGS_INVALID;
 	if (as->n >= ABX_MAX_ARGS)
 		return C_ARGS_TOO_LARGE;
-	if ((a = args_add(as, buf, A_QUERY)) == NULL)
+	len = eq == NULL ? 0 : (size_t)(s + len - (eq + 1));
+	s = eq == NULL ? s : eq + 1;
+	if ((a = args_add(as, name, A_QUERY)) == NULL ||
+	    (a->s = malloc(len + 1)) == NULL)
 		return C_SRV_INTERNAL;
-	n = 0;
-	if (eq != NULL)
-		n = decode(eq + 1, len - (size_t)(eq + 1 - s), buf);
-	return arg_set_str(a, eq == NULL ? "" : buf, n) == -1 ? C_SRV_INTERNAL
-							      : C_OK;
+	a->len = decode(s, len, a->s);
+	return C_OK;
 }
 
 enum code
