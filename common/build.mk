@@ -343,7 +343,7 @@ clean:
 	rm -rf $B
 	find common listener monitor pathd execd policy regress \( \
 	    -name '*.o' -o -name '*.[auf]o' -o -name '*.[auf]o.d' -o \
-	    -name '*.o.d' -o -name '*.t' \) -exec rm -f {} +
+	    -name '*.o.d' -o -name '*.t' -o -name '*.fz' \) -exec rm -f {} +
 
 # --- fuzz targets: clang with libFuzzer, see regress/fuzz/fuzz.h --------------
 # fuzz-build builds them all, fuzz-replay feeds each its corpus once (quick,

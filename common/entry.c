@@ -72,9 +72,15 @@ put_escape(struct wbuf *w, uint8_t c)
 void
 json_str_put(struct wbuf *w, const void *s, size_t n)
 {
-	const uint8_t *p = s, *end = p + n, *run = p;
+	const uint8_t *p = s, *end, *run = p;
 	size_t len;
 
+	if (n == 0) {
+		/* s may be NULL */
+		wput_raw(w, "\"\"", 2);
+		return;
+	}
+	end = p + n;
 	wput_raw(w, "\"", 1);
 	while (p < end) {
 		if (*p >= 0x20 && *p < 0x7f && *p != '"' && *p != '\\') {

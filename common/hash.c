@@ -257,10 +257,13 @@ request_id(char *out)
 int
 utf8_valid(const void *data, size_t n)
 {
-	const uint8_t *p = data, *end = p + n;
+	const uint8_t *p = data, *end;
 	uint32_t cp;
 	int more;
 
+	if (n == 0)
+		return 1; /* data may be NULL */
+	end = p + n;
 	while (p < end) {
 		if (*p < 0x80) {
 			p++;

@@ -1,0 +1,290 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * The gate over the life of requests.  The model knows no states and no
+ * table: it knows what each side was told and what it still owes, and from
+ * that says whether a message can be honest.  Both must agree on every
+ * message of every sequence.  Input: 3 bytes a message (sender and request,
+ * type, what comes of it).
+ */
+#include <string.h>
+
+#include "common/abx.h"
+#include "monitor/gate.h"
+#include "regress/fuzz/fuzz.h"
+
+#define REQUESTS 4
+
+/* One request as its history. */
+struct life {
+	enum gate_state state; /* what the monitor would have written */
+	int asked;	       /* and not over */
+	int answered;	       /* the listener has its whole answer */
+	int pipe;	       /* the listener fills an upload's pipe */
+	int withdrawn;
+	int fin; /* the listener is done with it */
+	enum { OWES_NOTHING, OWES_FACTS, OWES_FIRST, OWES_PUT_FIN } pathd;
+	int execd;   /* owes the end of a run, or that there is none */
+	int started; /* execd's frames are with the listener */
+};
+
+static const struct sender {
+	enum proc_kind kind;
+	uint16_t types[10];
+} senders[] = {
+    {PROC_LISTENER, {LM_ASK, LM_CANCEL, LM_FIN, LM_PUT_END, LM_REJECTS, LM_ANS,
+			LM_PUT_FIN, LM_CONF, MP_FACTS, ME_END}},
+    {PROC_PATHD, {MP_ROOTS_OK, MP_FACTS, MP_PUT_ANS, MP_PUT_FIN, MP_LIST_ANS,
+		     MP_DONE, MP_RESOLVE, MP_CANCEL, LM_FIN, ME_END}},
+    {PROC_EXECD, {ME_HELLO, ME_STARTED, ME_RUN, ME_IN, ME_FAILED, ME_END,
+		     ME_SPAWN, ME_CANCEL, LM_ASK, MP_DONE}},
+    {PROC_PARENT, {LM_ASK, MP_FACTS, ME_END, PC_POLICY, PC_CHILD_UP, LM_FIN,
+		      MP_DONE, ME_FAILED, LM_CANCEL, MP_ROOTS_OK}},
+};
+
+enum verdict { REFUSED, TAKEN, DROPPED };
+
+static enum verdict
+listener_may(const struct life *l, uint16_t type)
+{
+	switch (type) {
+	case LM_ASK:
+		return !l->asked ? TAKEN : REFUSED;
+	case LM_REJECTS:
+		return !l->asked ? TAKEN : REFUSED; /* names no request */
+	case LM_CANCEL:
+		return l->asked && !l->withdrawn && !l->fin ? TAKEN : REFUSED;
+	case LM_FIN:
+		return l->asked && !l->fin && (l->answered || l->withdrawn)
+			   ? TAKEN
+			   : REFUSED;
+	case LM_PUT_END:
+		/* behind an early answer it may have crossed on the way */
+		return l->asked && !l->withdrawn && !l->fin &&
+			       (l->pipe || l->answered)
+			   ? TAKEN
+			   : REFUSED;
+	default:
+		return REFUSED;
+	}
+}
+
+static enum verdict
+pathd_may(const struct life *l, uint16_t type)
+{
+	int fits =
+	    (type == MP_FACTS && l->pathd == OWES_FACTS) ||
+	    (type == MP_PUT_FIN && l->pathd == OWES_PUT_FIN) ||
+	    ((type == MP_PUT_ANS || type == MP_LIST_ANS || type == MP_DONE) &&
+		l->pathd == OWES_FIRST);
+
+	if (type == MP_ROOTS_OK)
+		return !l->asked ? TAKEN : REFUSED;
+	if (type != MP_FACTS && type != MP_PUT_FIN && type != MP_PUT_ANS &&
+	    type != MP_LIST_ANS && type != MP_DONE)
+		return REFUSED;
+	/* the answer may have been on its way, whichever it was */
+	if (l->withdrawn && !l->fin)
+		return DROPPED;
+	return fits ? TAKEN : REFUSED;
+}
+
+static enum verdict
+execd_may(const struct life *l, uint16_t type)
+{
+	int gone = l->withdrawn || l->fin;
+
+	switch (type) {
+	case ME_HELLO:
+		return !l->asked ? TAKEN : REFUSED;
+	case ME_STARTED:
+	case ME_RUN:
+	case ME_IN:
+		if (gone)
+			return DROPPED;
+		return l->execd && !l->started ? TAKEN : REFUSED;
+	case ME_FAILED:
+		return l->execd && (gone || !l->started) ? TAKEN : REFUSED;
+	case ME_END:
+		return l->execd ? TAKEN : REFUSED;
+	default:
+		return REFUSED;
+	}
+}
+
+static enum verdict
+may(const struct life *l, enum proc_kind from, uint16_t type)
+{
+	switch (from) {
+	case PROC_LISTENER:
+		return listener_may(l, type);
+	case PROC_PATHD:
+		return pathd_may(l, type);
+	case PROC_EXECD:
+		return execd_may(l, type);
+	default:
+		return REFUSED;
+	}
+}
+
+/* ---- what the monitor does, in both languages ---- */
+
+static void
+answer(struct life *l)
+{
+	l->state = RS_ANSWERED;
+	l->answered = 1;
+}
+
+/* Work begins; what kind says the input. */
+static void
+work(struct life *l, unsigned choice)
+{
+	switch (choice % 4) {
+	case 0:
+		answer(l); /* stat, or refused */
+		break;
+	case 1:
+		l->state = RS_WORK;
+		l->pathd = OWES_FIRST;
+		break;
+	case 2:
+		l->state = RS_WORK;
+		l->execd = 1;
+		break;
+	case 3:
+		l->state = RS_REOPEN;
+		l->pathd = OWES_FACTS;
+		break;
+	}
+}
+
+static void
+listener_did(struct life *l, enum gate_handler h, unsigned choice)
+{
+	switch (h) {
+	case GH_ASK:
+		memset(l, 0, sizeof(*l));
+		l->asked = 1;
+		l->state = RS_RESOLVE;
+		l->pathd = OWES_FACTS;
+		if ((choice & 0x40) != 0) {
+			l->pathd = OWES_NOTHING;
+			answer(l);
+		}
+		break;
+	case GH_CANCEL:
+		l->state = RS_CANCELLED;
+		l->withdrawn = 1;
+		l->pathd = OWES_NOTHING; /* but may have answered */
+		l->pipe = 0;
+		break;
+	case GH_PUT_END:
+		if (l->state == RS_BODY)
+			l->state = RS_COMMIT;
+		l->pipe = 0;
+		break;
+	case GH_FIN:
+		l->fin = 1;
+		if (l->execd)
+			l->state = RS_ENDING;
+		else
+			memset(l, 0, sizeof(*l));
+		break;
+	default:
+		break;
+	}
+}
+
+static void
+worker_did(struct life *l, enum gate_handler h, unsigned choice)
+{
+	switch (h) {
+	case GH_FACTS:
+		l->pathd = OWES_NOTHING;
+		work(l, l->state == RS_REOPEN && choice % 4 == 3 ? 0 : choice);
+		break;
+	case GH_PUT_ANS:
+		l->state = RS_BODY;
+		l->pathd = OWES_PUT_FIN;
+		l->pipe = 1;
+		break;
+	case GH_LIST_ANS:
+	case GH_DONE:
+	case GH_PUT_FIN:
+		l->pathd = OWES_NOTHING;
+		l->pipe = 0;
+		answer(l);
+		break;
+	case GH_RUN:
+		if ((choice & 1) != 0)
+			break; /* the pipe of stdin is to come */
+			       /* FALLTHROUGH */
+	case GH_IN:
+		l->started = 1;
+		answer(l);
+		break;
+	case GH_FAILED:
+	case GH_END:
+		l->execd = 0;
+		if (l->fin)
+			memset(l, 0, sizeof(*l));
+		else if (!l->withdrawn)
+			answer(l);
+		break;
+	default:
+		break;
+	}
+}
+
+/* The gate, and the check beside it: a worker speaks of what it holds. */
+static enum verdict
+monitor_says(const struct life *l, enum proc_kind from, uint16_t type,
+    enum gate_handler *h)
+{
+	int holds = from == PROC_PATHD ? l->pathd != OWES_NOTHING : l->execd;
+
+	*h = gate_check(from, type, l->state);
+	if (*h == GH_NONE)
+		return REFUSED;
+	if (*h == GH_DROP)
+		return DROPPED;
+	return from == PROC_LISTENER || gate_unbound(type) || holds ? TAKEN
+								    : REFUSED;
+}
+
+static void
+message(struct life *l, const struct sender *s, uint16_t type, unsigned choice)
+{
+	enum gate_handler h;
+	enum verdict said = monitor_says(l, s->kind, type, &h);
+
+	CHECK(said == may(l, s->kind, type));
+	if (said != TAKEN || gate_unbound(type))
+		return;
+	if (s->kind == PROC_LISTENER)
+		listener_did(l, h, choice);
+	else
+		worker_did(l, h, choice);
+	CHECK(l->asked == (l->state != RS_FREE));
+	CHECK(l->state < RS_COUNT);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct feed f = {data, size};
+	struct life lives[REQUESTS] = {0};
+	const struct sender *s;
+	unsigned who, which, choice;
+
+	while (f.n > 0) {
+		who = feed_u8(&f);
+		which = feed_u8(&f);
+		choice = feed_u8(&f);
+		s = &senders[who % nitems(senders)];
+		message(&lives[who / 16 % REQUESTS], s,
+		    s->types[which % nitems(s->types)], choice);
+	}
+	return 0;
+}
