@@ -269,7 +269,7 @@ const struct ckey conf_keys[] = {
     {"audit", K_FUNC, CK_JOIN, .get = get_audit, .put = put_audit},
     {"auth", K_FUNC, .get = get_auth, .put = put_auth},
     {"ceiling", K_FUNC, CK_CANON, .get = get_ceiling, .put = put_ceiling},
-    {"command_policy", K_LATER},
+    {"command_policy", K_OBJ, 0, OFF(filter), .sub = filter_keys},
     {"control", K_OBJ, .sub = control_keys},
     {"env", K_FUNC, CK_CANON, .get = get_env, .put = put_env},
     {"hooks", K_LATER},
@@ -339,7 +339,7 @@ conf_new(void)
 			if (strlist_add(&c->protect_names, names[i],
 				strlen(names[i])) == -1)
 				break;
-	if (i == nitems(names))
+	if (i == nitems(names) && filter_conf_init(&c->filter) == 0)
 		return c;
 	conf_free(c);
 	return NULL;
@@ -393,6 +393,7 @@ conf_free(struct conf *c)
 	for (i = 0; i < nitems(c->users); i++)
 		free(c->users[i]);
 	strlist_clear(&c->protect_names);
+	filter_conf_clear(&c->filter);
 	conf_rules_free(c->rules);
 	free(c);
 }

@@ -194,6 +194,9 @@ void conf_listen_clear(struct conf *);
 int conf_listen_finish(struct cload *);
 int listen_loopback(const struct conf_listen *);
 
+/* conffilter.c: command_policy */
+extern const struct ckey filter_keys[];
+
 /* preset.c: expand what the source at hand names. */
 int conf_presets(struct cload *);
 /* The -p and -r of the command line. */

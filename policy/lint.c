@@ -321,6 +321,7 @@ conf_lint(const struct conf *c, const struct conf_world *w, struct findings *f)
 		for (k = 0; k < nitems(lints); k++)
 			lints[k](&l, &c->rules->v[i]);
 	lint_shadowed(&l);
+	lint_filter(&l);
 	lint_sandbox(&l);
 	lint_reload(&l);
 }

@@ -29,6 +29,8 @@ const struct path_scope *rule_path_scope(
 
 /* lintcmd.c: the lints of one rule's commands. */
 void lint_commands(struct lint *, const struct rule *);
+/* conffilter.c: custom rules of the command policy on their examples. */
+void lint_filter(struct lint *);
 /* lintshadow.c: rules that can never win. */
 void lint_shadowed(struct lint *);
 

@@ -17,6 +17,7 @@
 #include "common/codes.h"
 #include "common/ops.h"
 #include "common/payload.h"
+#include "policy/filter.h"
 
 /* ---- findings ---- */
 
@@ -135,6 +136,7 @@ struct conf {
 	uint64_t tmp_size;
 	uint32_t require;	      /* enum exec_layer */
 	struct strlist protect_names; /* sandbox.protect */
+	struct filter_conf filter;    /* command_policy */
 	struct conf_rules *rules;     /* opaque */
 };
 
