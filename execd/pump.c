@@ -29,6 +29,7 @@ struct stream {
 	struct keep keep; /* captured */
 	uint64_t gap;	  /* streamed: bytes missed since the last frame */
 	uint64_t missed;  /* streamed: in all */
+	uint64_t allow;	  /* streamed: bytes that may still be sent */
 	int fd;		  /* -1 at its end */
 	uint8_t kind;	  /* FR_OUT, FR_ERR */
 };
@@ -115,6 +116,11 @@ take(struct stream *s, const uint8_t *data, size_t n)
 		queue(p, s->kind, data, keep_take(&s->keep, data, n));
 		return;
 	}
+	if (n > s->allow) {
+		s->missed += n - s->allow;
+		n = (size_t)s->allow;
+	}
+	s->allow -= n;
 	left = frames_left(&p->q);
 	if (left + n > STREAM_MAX) {
 		s->gap += n;
@@ -198,6 +204,7 @@ pump_new(struct event_base *base, int out, int err, int frames, uint16_t flags,
 	event_assign(&p->wev, base, frames, EV_WRITE, write_cb, p);
 	for (i = 0; i < 2; i++) {
 		p->s[i].pump = p;
+		p->s[i].allow = max;
 		keep_init(&p->s[i].keep, max, (flags & SPAWN_HEAD_TAIL) != 0);
 		event_assign(&p->s[i].ev, base, p->s[i].fd,
 		    EV_READ | EV_PERSIST, stream_cb, &p->s[i]);
