@@ -10,7 +10,7 @@ import time
 
 from abxtest import (ADMIN, ALICE, ASAN, AUTH, BOB, BUILD, GUEST, MARKER,
                      READ, ROOT, SLOW, TOKENS, WRITE, Case, Conn, Service,
-                     World, until)
+                     World, family, marked, until)
 
 
 class Who(Case):
@@ -390,11 +390,12 @@ class Limits(Case):
         got = []
 
         def one():
-            got.append(self.svc.run("sleep", "2", token=ALICE))
+            got.append(self.svc.run("sleep", "3", token=ALICE))
         threads = [threading.Thread(target=one) for _ in range(2)]
         for t in threads:
             t.start()
-        time.sleep(0.5 * SLOW)
+        until(5, lambda: len([p for p in marked("sleep\x003") if p in family(
+            self.svc.proc.pid)]) >= 2)
         r = self.svc.run("true", token=ALICE)
         self.refused(r, 429, "limit.concurrency")
         self.eq(int(r.header("retry-after")) >= 1, True)

@@ -582,20 +582,25 @@ class Start(Case):
             while b"STOPPING=1" not in got:
                 got += s.recv(4096) + b"\n"
 
+    def with_socket(self, s, port):
+        """abxd started as by a service manager that holds this socket."""
+        svc = self.make(listen=[{"address": "127.0.0.1", "port": port}])
+        svc.port = s.getsockname()[1]
+        svc.argv = [sys.executable, "-c",
+                    "import os, sys; n = int(sys.argv[1]); "
+                    "n == 3 or os.dup2(n, 3) and os.close(n); "
+                    "os.environ.update(LISTEN_FDS='1', "
+                    "LISTEN_PID=str(os.getpid())); "
+                    "os.execv(sys.argv[2], sys.argv[2:])",
+                    str(s.fileno()), *svc.argv]
+        return svc
+
     def test_listen_fds(self):
         """A socket that the service manager holds, and holds over a stop."""
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))
             s.listen(16)
-            svc = self.make()
-            svc.port = s.getsockname()[1]
-            svc.argv = [sys.executable, "-c",
-                        "import os, sys; n = int(sys.argv[1]); "
-                        "n == 3 or os.dup2(n, 3) and os.close(n); "
-                        "os.environ.update(LISTEN_FDS='1', "
-                        "LISTEN_PID=str(os.getpid())); "
-                        "os.execv(sys.argv[2], sys.argv[2:])",
-                        str(s.fileno()), *svc.argv]
+            svc = self.with_socket(s, s.getsockname()[1])
             svc.start(pass_fds=(s.fileno(),))
             self.ok(svc.stat("a.txt"))
             svc.stop()
@@ -604,6 +609,16 @@ class Start(Case):
             svc.start(pass_fds=(s.fileno(),))
             self.ok(c.reply())
             c.close()
+
+    def test_listen_fds_of_another_place(self):
+        """The policy was checked against the configured addresses only."""
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            s.listen(16)
+            svc = self.with_socket(s, 9)
+            svc.spawn(pass_fds=(s.fileno(),))
+            svc.rough = True
+            self.eq(svc.proc.wait(10) != 0, True, svc.tail())
 
     def test_in_the_background(self):
         svc = self.make()
