@@ -116,34 +116,62 @@ answer_json(struct req *r, uint16_t status, char *body)
 	ans_clear(&a);
 }
 
-/* details for an administrator: parameter, reason, and the rule's place. */
+/* ,"name":"value", or with the brace that opens the object. */
+static void
+put_member(struct wbuf *w, const char *name, const char *value)
+{
+	json_raw_put(w, w->len == 0 ? "{\"" : ",\"");
+	json_raw_put(w, name);
+	json_raw_put(w, "\":");
+	if (value != NULL)
+		json_str_put(w, value, strlen(value));
+}
+
+/* Names of the command policy, which everybody may know. */
+static void
+put_rules(struct wbuf *w, const struct strlist *rules)
+{
+	size_t i;
+
+	put_member(w, "rules", NULL);
+	json_raw_put(w, "[");
+	for (i = 0; i < rules->n; i++) {
+		if (i > 0)
+			json_raw_put(w, ",");
+		json_str_put(w, rules->v[i], strlen(rules->v[i]));
+	}
+	json_raw_put(w, "]");
+}
+
+/* For an administrator: parameter, reason, and the rule's place. */
+static void
+put_admin(
+    struct wbuf *w, const struct req *r, const char *param, const char *reason)
+{
+	if (param != NULL)
+		put_member(w, "param", param);
+	if (reason != NULL)
+		put_member(w, "reason", reason);
+	put_member(w, "rule",
+	    policy_rule_origin(r->snap->policy, (size_t)r->dec.rule));
+}
+
+/* The details of an error as JSON, or NULL for the usual ones. */
 static char *
-admin_details(const struct req *r, const char *param, const char *reason)
+details_text(
+    const struct req *r, enum code c, const char *param, const char *reason)
 {
 	struct wbuf w;
-	const char *sep = "{";
 	char *out = NULL;
 
-	if (!r->decided || r->dec.rule < 0 ||
-	    !principal_has_role(&r->who, "admin"))
-		return NULL;
 	wbuf_init(&w, 16 * 1024);
-	if (param != NULL) {
-		wput_raw(&w, "{\"param\":", 9);
-		json_str_put(&w, param, strlen(param));
-		sep = ",";
-	}
-	if (reason != NULL) {
-		json_raw_put(&w, sep);
-		json_raw_put(&w, "\"reason\":");
-		json_str_put(&w, reason, strlen(reason));
-		sep = ",";
-	}
-	json_raw_put(&w, sep);
-	json_raw_put(&w, "\"rule\":");
-	reason = policy_rule_origin(r->snap->policy, (size_t)r->dec.rule);
-	json_str_put(&w, reason, strlen(reason));
-	wput_raw(&w, "}", 2); /* with the NUL */
+	if (c == C_POL_COMMAND_BLOCKED)
+		put_rules(&w, &r->dec.rules);
+	if (r->decided && r->dec.rule >= 0 &&
+	    principal_has_role(&r->who, "admin"))
+		put_admin(&w, r, param, reason);
+	if (w.len > 0)
+		wput_raw(&w, "}", 2); /* with the NUL */
 	if (!w.err) {
 		out = (char *)w.p;
 		w.p = NULL;
@@ -156,7 +184,7 @@ void
 answer_error(struct req *r, enum code c, const char *param, const char *reason,
     uint32_t retry)
 {
-	char *details = admin_details(r, param, reason);
+	char *details = details_text(r, c, param, reason);
 	struct ans a = {0};
 
 	a.kind = ANS_JSON;

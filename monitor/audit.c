@@ -199,6 +199,23 @@ put_argv_hash(const struct strlist *argv)
 	wbuf_free(&w);
 }
 
+/* Of the command policy: names, never what they matched. */
+static void
+put_list(const char *name, const struct strlist *l)
+{
+	size_t i;
+
+	json_raw_put(&line, ",\"");
+	json_raw_put(&line, name);
+	json_raw_put(&line, "\":[");
+	for (i = 0; i < l->n; i++) {
+		if (i > 0)
+			json_raw_put(&line, ",");
+		json_str_put(&line, l->v[i], strlen(l->v[i]));
+	}
+	json_raw_put(&line, "]");
+}
+
 static void
 put_run(const struct req *r)
 {
@@ -246,6 +263,8 @@ audit_request(const struct req *r, const char *outcome)
 		put_paths(r);
 	if (r->dec.spawn.argv.n > 0 && !r->checking)
 		put_run(r);
+	if (r->dec.rules.n > 0)
+		put_list("rules", &r->dec.rules);
 	put_uint("bytes_in", r->fin.bytes_in);
 	put_uint("bytes_out", r->fin.bytes_out);
 	put_str("remote_addr", r->ask.remote);

@@ -200,6 +200,18 @@ core_check(struct req *r)
 	step_plan(r);
 }
 
+/* Of the command policy, by name. */
+static json_t *
+rules_json(const struct strlist *l)
+{
+	json_t *a = json_array();
+	size_t i;
+
+	for (i = 0; i < l->n; i++)
+		json_array_append_new(a, json_string(l->v[i]));
+	return a;
+}
+
 void
 core_check_answer(struct req *r)
 {
@@ -211,6 +223,8 @@ core_check_answer(struct req *r)
 	    codes[d->code].code, "op", id);
 	if (o != NULL && d->reason != NULL)
 		json_object_set_new(o, "reason", json_string(d->reason));
+	if (o != NULL && d->rules.n > 0)
+		json_object_set_new(o, "rules", rules_json(&d->rules));
 	if (o != NULL && d->rule >= 0 && d->mounted &&
 	    principal_has_role(&r->who, "admin"))
 		json_object_set_new(o, "rule",

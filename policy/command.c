@@ -304,3 +304,60 @@ command_spawn(const struct call *call, const struct plan_priv *priv,
 		return -1;
 	return spawn_env(c, call->args, cwd != NULL ? cwd : "/tmp", &s->env);
 }
+
+/* ---- the command policy ---- */
+
+static int
+add_names(struct strlist *l, const char *const *v, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (strlist_add(l, v[i], strlen(v[i])) == -1)
+			return -1;
+	return 0;
+}
+
+int
+command_filter(
+    const struct policy *p, const struct call *call, struct decision *d)
+{
+	const struct arg *in = args_find(call->args, "stdin");
+	struct filter_result r;
+
+	if (d->code != C_OK)
+		return 0;
+	if (filter_check(p->filter, &d->spawn.argv, in != NULL ? in->s : NULL,
+		in != NULL ? in->len : 0, &r) == -1 ||
+	    add_names(&d->rules, r.blocked, r.nblocked) == -1 ||
+	    add_names(&d->rules, r.warned, r.nwarned) == -1)
+		return -1;
+	if (r.nblocked > 0) {
+		d->allowed = 0;
+		d->code = C_POL_COMMAND_BLOCKED;
+		d->reason = r.reason;
+	} else if (r.too_large) {
+		d->allowed = 0;
+		d->code = C_ARGS_TOO_LARGE;
+		d->param = "stdin";
+	}
+	return 0;
+}
+
+void
+policy_clock(struct policy *p, uint64_t (*us)(void))
+{
+	filter_clock(p->filter, us);
+}
+
+const char *
+policy_filter_fault(const struct policy *p)
+{
+	return p->filter_fault[0] != '\0' ? p->filter_fault : NULL;
+}
+
+const struct filter *
+policy_filter(const struct policy *p)
+{
+	return p->filter;
+}

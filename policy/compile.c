@@ -359,6 +359,10 @@ policy_new(const struct conf *conf, struct findings *fs)
 	}
 	if (ceiling_copy(&p->ceiling, &conf->rules->ceiling) == -1)
 		goto nomem;
+	p->filter =
+	    filter_new(&conf->filter, p->filter_fault, sizeof(p->filter_fault));
+	if (p->filter == NULL)
+		goto nomem;
 	if (policy_rules(p, conf->rules, fs) == -1)
 		goto fail;
 	if (policy_index(p) == -1)
@@ -401,5 +405,6 @@ policy_free(struct policy *p)
 	strlist_clear(&p->protect);
 	strlist_clear(&p->exec_dirs);
 	strlist_clear(&p->ceiling.roots);
+	filter_free(p->filter);
 	free(p);
 }

@@ -268,7 +268,9 @@ winner_fill(struct decider *de, const struct pcand *cand)
 	}
 	if (de->priv->cmd.given &&
 	    (cwd_fill(de, cand, &cwd) == -1 ||
-		command_spawn(de->call, de->priv, cand, de->win, cwd, d) == -1))
+		command_spawn(de->call, de->priv, cand, de->win, cwd, d) ==
+		    -1 ||
+		command_filter(de->p, de->call, d) == -1))
 		return -1;
 	if (d->code == C_OK && ops[de->call->op].stream == S_FILE &&
 	    d->npaths > 0 && de->facts[d->paths[0].item].size > d->max_bytes) {
@@ -374,6 +376,7 @@ decision_clear(struct decision *d)
 	strlist_clear(&d->deny);
 	spawn_clear(&d->spawn);
 	target_clear(&d->cwd);
+	strlist_clear(&d->rules);
 	free(d->trace);
 	memset(d, 0, sizeof(*d));
 }

@@ -216,6 +216,8 @@ struct policy {
 	struct strlist protect;	  /* directories */
 	struct strlist exec_dirs; /* outside what every sandbox shows */
 	struct ceiling ceiling;
+	struct filter *filter;	/* command_policy */
+	char filter_fault[400]; /* why its custom rules are left out, or "" */
 };
 /* Number of a root directory, a new one when it is not there; -1 when out of
  * memory, -2 when there are too many. */
@@ -337,6 +339,10 @@ enum code command_admit(const struct policy *, const struct call *,
 int command_spawn(const struct call *, const struct plan_priv *,
     const struct pcand *, const struct argv_pat *win, const char *cwd,
     struct decision *);
+/* Hold what is to be run against the command policy: 0, or -1 out of
+ * memory. */
+int command_filter(
+    const struct policy *, const struct call *, struct decision *);
 
 /* ---- admit.c ---- */
 

@@ -172,6 +172,14 @@ struct policy;
 struct policy *policy_new(const struct conf *, struct findings *);
 void policy_free(struct policy *);
 
+/* The clock that bounds custom rules of the command policy, see
+ * filter_clock(). */
+void policy_clock(struct policy *, uint64_t (*us)(void));
+/* Why no custom rule of the command policy is in force, or NULL. */
+const char *policy_filter_fault(const struct policy *);
+/* The command policy alone. */
+const struct filter *policy_filter(const struct policy *);
+
 /* Directories that pathd must hold, numbered from 0. */
 size_t policy_nroots(const struct policy *);
 struct policy_root {
@@ -302,6 +310,7 @@ struct decision {
 	long cwd_item;	    /* facts index of the cwd, -1: none */
 	struct target cwd;  /* valid when cwd_item >= 0 */
 	int cwd_readonly;
+	struct strlist rules; /* of the command policy that matched, by name */
 	struct dtrace *trace; /* every statement tried, in order */
 	size_t ntrace;
 };

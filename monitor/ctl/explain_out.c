@@ -75,6 +75,16 @@ text_command(const struct explain *e)
 }
 
 static void
+text_filter(const struct decision *d)
+{
+	size_t i;
+
+	for (i = 0; i < d->rules.n; i++)
+		show_line(
+		    "  matches   %s of the command policy", d->rules.v[i]);
+}
+
+static void
 text_principal(const struct explain *e)
 {
 	char roles[256] = "";
@@ -123,7 +133,9 @@ explain_text(const struct explain *e, const struct policy *p)
 	}
 	text_principal(e);
 	if (d->rule >= 0)
-		text_rule(allowed(e) ? "by" : "denied by", p, (size_t)d->rule);
+		text_rule(allowed(e) || d->rules.n > 0 ? "by" : "denied by", p,
+		    (size_t)d->rule);
+	text_filter(d);
 	text_paths(e);
 	text_command(e);
 	text_trace(e, p);
@@ -247,12 +259,12 @@ explain_json(const struct explain *e, const struct policy *p)
 	const struct decision *d = &e->d;
 
 	return show_json(json_pack("{s:o,s:{s:o,s:o},s:b,s:b,s:s,s:o,s:o,s:o,"
-				   "s:o,s:o,s:o,s:o}",
+				   "s:o,s:o,s:o,s:o,s:o}",
 	    "op", show_str(e->opname), "principal", "id", show_str(e->id),
 	    "roles", json_strings(&e->roles), "allowed", allowed(e), "mounted",
 	    d->mounted != 0, "code", codes[d->code].code, "reason",
 	    show_str(d->reason), "param", show_str(d->param), "rule",
 	    json_rule(p, d->rule), "paths", json_paths(e), "command",
-	    json_command(e), "tried", json_trace(e, p), "removed",
-	    json_removed(p)));
+	    json_command(e), "rules", json_strings(&d->rules), "tried",
+	    json_trace(e, p), "removed", json_removed(p)));
 }
