@@ -387,10 +387,11 @@ states_step(const struct glob *g, uint8_t *on, const char *s, size_t len)
 	return live;
 }
 
+/* Through all segments of the path; on: the states behind it.  With ancestors
+ * 1 as soon as one of them matches. */
 static int
-glob_run(const struct glob *g, const char *path, int ancestors)
+glob_walk(const struct glob *g, const char *path, int ancestors, uint8_t *on)
 {
-	uint8_t on[GLOB_SEGS + 1];
 	size_t len;
 
 	memset(on, 0, g->n + 1);
@@ -413,13 +414,17 @@ glob_run(const struct glob *g, const char *path, int ancestors)
 int
 glob_covers(const struct glob *g, const char *path)
 {
-	return glob_run(g, path, 1);
+	uint8_t on[GLOB_SEGS + 1];
+
+	return glob_walk(g, path, 1, on);
 }
 
 int
 glob_match(const struct glob *g, const char *path)
 {
-	return glob_run(g, path, 0);
+	uint8_t on[GLOB_SEGS + 1];
+
+	return glob_walk(g, path, 0, on);
 }
 
 /* ---- texts ---- */
@@ -465,6 +470,59 @@ text_join(const char *literal, size_t llen, const char *text, size_t tlen)
 	memcpy(out + n, text, tlen);
 	out[n + tlen] = '\0';
 	return out;
+}
+
+/* Segments from i on as a text; NULL when out of memory. */
+static char *
+rest_text(const struct glob *g, size_t i)
+{
+	const struct seg *seg;
+	size_t n = 1, k;
+	char *out, *o;
+
+	for (k = i; k < g->n; k++)
+		n += 3 * g->seg[k].len + 1;
+	if ((out = o = malloc(n)) == NULL)
+		return NULL;
+	for (k = i; k < g->n; k++) {
+		seg = &g->seg[k];
+		if (k > i)
+			*o++ = '/';
+		if (seg->kind == SEG_LITERAL)
+			o += quote_into(o, seg->s, seg->len);
+		else {
+			memcpy(o, seg->s, seg->len);
+			o += seg->len;
+		}
+	}
+	*o = '\0';
+	return out;
+}
+
+int
+glob_rests(const struct glob *g, const char *dir,
+    int (*fn)(const char *rest, void *arg), void *arg)
+{
+	uint8_t on[GLOB_SEGS + 1];
+	size_t i;
+	char *rest;
+	int r;
+
+	if (glob_walk(g, dir, 1, on))
+		return fn("", arg);
+	for (i = 0; i < g->n; i++) {
+		/* what floats at the start, or is what "**" before it says */
+		if (!on[i] || (i == 0 && g->seg[0].kind == SEG_ANY) ||
+		    (i > 0 && on[i - 1] && g->seg[i - 1].kind == SEG_ANY))
+			continue;
+		if ((rest = rest_text(g, i)) == NULL)
+			return -1;
+		r = fn(rest, arg);
+		free(rest);
+		if (r != 0)
+			return r;
+	}
+	return 0;
 }
 
 char *

@@ -41,6 +41,12 @@ int glob_words(const char *pattern, const char *s);
  * takes back (wildcards in the anchor escaped as classes): new string, NULL
  * when out of memory or over ABX_PATH_MAX. */
 char *glob_text(const char *pattern, const char *anchor);
+/* What the pattern asks for below an absolute, normal directory, once for each
+ * way in which its segments lead there: fn gets a rest as glob_quote takes it,
+ * "" when the directory is covered.  A pattern that floats floats on and is not
+ * told.  0, the first other answer of fn, or -1 when out of memory. */
+int glob_rests(const struct glob *, const char *dir,
+    int (*fn)(const char *rest, void *arg), void *arg);
 /* An absolute path, taken literally, and rest, a pattern below it or "", as
  * one text that glob_new(text, NULL) takes.  New string, or NULL as above. */
 char *glob_quote(const char *path, const char *rest);

@@ -123,7 +123,7 @@ void pscope_clear(struct pscope *);
 int pglobs_compile(struct pglobs *, const struct strlist *,
     const struct origin *, struct findings *);
 void pglobs_clear(struct pglobs *);
-/* Repeat patterns that start with one spelling of a directory with the other:
+/* Repeat patterns that reach into one spelling of a directory with the other:
  * 0 or -1. */
 int pglobs_respell(struct pglobs *, const char *from, const char *to);
 /* 1 when a glob covers the path or, for relative ones, the path below one of

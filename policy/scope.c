@@ -61,28 +61,36 @@ pglobs_clear(struct pglobs *gs)
 	memset(gs, 0, sizeof(*gs));
 }
 
+struct respell {
+	struct pglobs *gs;
+	const char *to;
+};
+
+static int
+respell_cb(const char *rest, void *arg)
+{
+	const struct respell *re = arg;
+	char *text = glob_quote(re->to, rest);
+	const char *why;
+	int r;
+
+	if (text == NULL)
+		return -1;
+	r = pglobs_add(re->gs, text, &why);
+	free(text);
+	return r;
+}
+
 int
 pglobs_respell(struct pglobs *gs, const char *from, const char *to)
 {
+	struct respell re = {gs, to};
 	size_t i, n = gs->n;
-	const char *rest, *why;
-	char *text;
-	int r;
 
-	for (i = 0; i < n; i++) {
-		if (gs->v[i].text[0] != '/')
-			continue;
-		rest = path_below(from, gs->v[i].text);
-		if (rest == NULL)
-			continue;
-		text = glob_quote(to, rest);
-		if (text == NULL)
+	for (i = 0; i < n; i++)
+		if (!gs->v[i].relative &&
+		    glob_rests(gs->v[i].g, from, respell_cb, &re) != 0)
 			return -1;
-		r = pglobs_add(gs, text, &why);
-		free(text);
-		if (r == -1)
-			return -1;
-	}
 	return 0;
 }
 

@@ -216,7 +216,10 @@ decision_holds(const struct policy *p, const struct call *call,
 	size_t i;
 
 	CHECK((unsigned)d->code < C_COUNT);
-	CHECK(d->mounted == policy_mounted(p, call->op, call->who));
+	if (call->op < OP_COUNT && (ops[call->op].flags & OF_LATER) != 0)
+		CHECK(!d->allowed); /* but a deny may speak */
+	else
+		CHECK(d->mounted == policy_mounted(p, call->op, call->who));
 	CHECK(d->mounted || d->code == C_OP_NOT_ENABLED);
 	CHECK(d->allowed || d->code != C_OK);
 	CHECK(d->rule >= -1 && d->rule < (long)policy_nrules(p));

@@ -175,6 +175,77 @@ test_texts(void **state)
 	free(text);
 }
 
+struct rests {
+	char text[256];
+	int left; /* how many may come */
+};
+
+static int
+rest_cb(const char *rest, void *arg)
+{
+	struct rests *r = arg;
+
+	strlcat(r->text, rest[0] == '\0' ? "." : rest, sizeof(r->text));
+	strlcat(r->text, " ", sizeof(r->text));
+	return --r->left == 0 ? 7 : 0;
+}
+
+/* What is left of a pattern below a directory; "." is all of it. */
+static void
+test_rests(void **state)
+{
+	static const struct {
+		const char *pattern, *dir, *want;
+	} t[] = {
+	    {"/a/b/c", "/a", "b/c "},
+	    {"/a/b/c", "/a/b", "c "},
+	    {"/a/b/c", "/a/b/c", ". "},
+	    {"/a/b/c", "/a/b/c/d", ". "},
+	    {"/a/b/c", "/b", ""},
+	    {"/a/b/c", "/", "a/b/c "},
+	    {"/", "/a", ". "},
+	    {"//a//b/", "/a", "b "},
+	    {"/*/b", "/a", "b "},
+	    {"/*/*/c", "/a", "*/c "},
+	    {"/[a-c]?/x[!y]", "/bz", "x[!y] "},
+	    {"/a/**/c", "/a", "**/c "},
+	    {"/a/**/b/c", "/a/b", "**/b/c c "},
+	    {"/**/b/c", "/b", "c "},
+	    {"**/c", "/a", ""},
+	    {"**/a/c", "/x/a", "c "},
+	    {"c", "/a", ""},
+	    {"c", "/a/c", ". "},
+	    {"**", "/a", ". "},
+	    {"/a/**", "/a", ". "},
+	};
+	struct rests r;
+	const char *why;
+	struct glob *g;
+	size_t i;
+
+	for (i = 0; i < nitems(t); i++) {
+		g = glob_new(t[i].pattern, NULL, &why);
+		assert_non_null(g);
+		r = (struct rests){"", 9};
+		assert_int_equal(glob_rests(g, t[i].dir, rest_cb, &r), 0);
+		assert_string_equal(r.text, t[i].want);
+		glob_free(g);
+	}
+	g = glob_new("/a/**/b/c", NULL, &why);
+	assert_non_null(g);
+	r = (struct rests){"", 1};
+	assert_int_equal(glob_rests(g, "/a/b", rest_cb, &r), 7);
+	assert_string_equal(r.text, "**/b/c ");
+	glob_free(g);
+	/* an anchor was taken literally and stays so */
+	g = glob_new("x/y", "/a/w[1]*", &why);
+	assert_non_null(g);
+	r = (struct rests){"", 9};
+	assert_int_equal(glob_rests(g, "/a", rest_cb, &r), 0);
+	assert_string_equal(r.text, "w[[]1][*]/x/y ");
+	glob_free(g);
+}
+
 static void
 test_segment(void **state)
 {
@@ -237,6 +308,7 @@ main(void)
 	    cmocka_unit_test(test_refused),
 	    cmocka_unit_test(test_anchor_needed),
 	    cmocka_unit_test(test_texts),
+	    cmocka_unit_test(test_rests),
 	    cmocka_unit_test(test_segment),
 	    cmocka_unit_test(test_time),
 	};
