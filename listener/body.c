@@ -98,7 +98,8 @@ scan_number(char *s, size_t len, size_t *ip)
 	n -= i;
 	if (number_grammar(s + i, n, &real, &exp) == -1)
 		return -1;
-	if (real ? exp >= 3 || n > 300 : n >= 19 && !fits_int64(s + i, n)) {
+	/* below 10^308: at most 10^198 times 10^99 */
+	if (real ? exp >= 3 || n > 200 : n >= 19 && !fits_int64(s + i, n)) {
 		memset(s + i, '0', n);
 		s[i + 1] = '.';
 	}

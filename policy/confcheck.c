@@ -141,7 +141,7 @@ static int
 check_place(struct cload *cl, const struct node *n, int template, int exists)
 {
 	const char *why;
-	char *fixed, *norm = NULL;
+	char *fixed, *norm = NULL, *whole;
 	size_t len = 0;
 	enum code code;
 	int error, r = -1;
@@ -150,7 +150,9 @@ check_place(struct cload *cl, const struct node *n, int template, int exists)
 		return check_fail(cl, n, "config.root_invalid", why);
 	if ((fixed = strndup(n->s, len)) == NULL)
 		return conf_nomem(cl);
-	if ((norm = path_normal(fixed, &code)) == NULL) {
+	/* with its placeholder it must be a path too */
+	whole = path_normal(n->s, &code);
+	if (whole == NULL || (norm = path_normal(fixed, &code)) == NULL) {
 		if (code == C_OK)
 			conf_nomem(cl);
 		else
@@ -165,6 +167,7 @@ check_place(struct cload *cl, const struct node *n, int template, int exists)
 		check_fail(cl, n, "config.root_invalid", strerror(error));
 	else
 		r = 0;
+	free(whole);
 	free(norm);
 	free(fixed);
 	return r;

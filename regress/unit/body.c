@@ -291,6 +291,30 @@ test_content(void **state)
 	args_clear(&as);
 }
 
+/* However large a number is, it is one argument of the wrong type and not a
+ * body that is no JSON. */
+static void
+test_long_numbers(void **state)
+{
+	static const char *const tails[] = {
+	    "", "e99", "E-99", ".5e+99", "e308"};
+	char text[600];
+	struct args as;
+	size_t n, k, len;
+
+	for (n = 20; n < 400; n++)
+		for (k = 0; k < nitems(tails); k++) {
+			len = (size_t)snprintf(text, sizeof(text), "{\"a\":");
+			memset(text + len, '9', n);
+			snprintf(text + len + n, sizeof(text) - len - n, "%s}",
+			    tails[k]);
+			assert_int_equal(
+			    parse(text, strlen(text), &as, NULL), C_OK);
+			assert_int_equal(as.v[0].type, A_NUM);
+			args_clear(&as);
+		}
+}
+
 int
 main(void)
 {
@@ -298,6 +322,7 @@ main(void)
 	    cmocka_unit_test(test_strict),
 	    cmocka_unit_test(test_depth),
 	    cmocka_unit_test(test_types),
+	    cmocka_unit_test(test_long_numbers),
 	    cmocka_unit_test(test_nested),
 	    cmocka_unit_test(test_bounds),
 	    cmocka_unit_test(test_content),
