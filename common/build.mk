@@ -88,7 +88,7 @@ ABXD_SRC = monitor/abxd.c monitor/parent.c monitor/child.c \
 
 CTL_SRC = monitor/ctl/main.c monitor/ctl/show.c monitor/ctl/check.c \
 	monitor/ctl/ops.c monitor/ctl/hash_token.c monitor/ctl/explain.c \
-	monitor/ctl/describe.c \
+	monitor/ctl/describe.c monitor/ctl/filter.c \
 	monitor/ctl/explain_out.c \
 	monitor/ctl/facts.c monitor/ctl/control.c monitor/ctl/doctor.c monitor/ctl/probe.c \
 	monitor/confset.c monitor/conffile.c monitor/confdirs.c \
@@ -270,7 +270,7 @@ SYSCONFDIR ?= /etc
 LIBEXEC = ${PREFIX}/libexec/agent-sandbox
 DOCDIR = ${PREFIX}/share/doc/agent-sandbox
 MAN5 = man/server.json.5
-MAN7 = man/abx-privsep.7
+MAN7 = man/abx-command-policy.7 man/abx-privsep.7
 MAN8 = man/abxd.8 man/abxctl.8
 DEPS += ${LAUNCH_SRC:.c=.uo.d} ${BASE_SRC:.c=.uo.d} ${UNIT_SRC:.c=.ao.d}
 

@@ -383,6 +383,20 @@ filter_check_script(const struct filter *f, const char *text, size_t len,
 	return filter_check(f, &argv, text, len, r);
 }
 
+const char *
+filter_reason(const struct filter *f, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < RULE_COUNT; i++)
+		if (strcmp(rule_rows[i].name, name) == 0)
+			return rule_rows[i].reason;
+	for (i = 0; i < f->ncustom; i++)
+		if (strcmp(f->custom_name[i], name) == 0)
+			return f->custom_reason[i];
+	return NULL;
+}
+
 int
 filter_rule_info(size_t i, struct filter_rule_info *info)
 {

@@ -81,6 +81,9 @@ int filter_check(const struct filter *, const struct strlist *argv,
 int filter_check_script(const struct filter *, const char *text, size_t len,
     struct filter_result *);
 
+/* Why the rule of that name is there; NULL when there is none. */
+const char *filter_reason(const struct filter *, const char *name);
+
 /* The built-in rules, for people and tests. */
 struct filter_rule_info {
 	const char *name, *family, *reason;

@@ -54,6 +54,7 @@ int check_main(struct ctl *, int, char **);
 int describe_main(struct ctl *, int, char **);
 int doctor_main(struct ctl *, int, char **);
 int explain_main(struct ctl *, int, char **);
+int filter_main(struct ctl *, int, char **);
 int hash_token_main(struct ctl *, int, char **);
 int ops_main(struct ctl *, int, char **);
 int panic_main(struct ctl *, int, char **); /* resume too */

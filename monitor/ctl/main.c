@@ -27,6 +27,8 @@ const struct ctl_verb ctl_verbs[] = {
 	"--op op [--arg name=value ...] --principal id [--role role ...] "
 	"[--session name]",
 	"say what a call would be answered, and why", explain_main},
+    {"filter", "[--] [command ...]",
+	"say what the command policy says of a command", filter_main},
     {"hash-token", "[token | -]", "make a token, or hash one", hash_token_main},
     {"ops", "", "say who may use which operation", ops_main},
     {"panic", "", "kill every command, and let none start", panic_main},
