@@ -33,6 +33,8 @@
 #define ABX_MAX_DENY 1024	 /* patterns in one deny set */
 #define ABX_MAX_BINDS 64	 /* SPAWN_BIND before one SPAWN */
 
+#define ABX_PATTERN_MAX 4096	 /* bytes of a pattern to search for */
+
 #define ABX_FD_PARENT 3 /* a child's channel to the parent */
 
 #ifndef nitems

@@ -234,7 +234,7 @@ put_base64(struct wbuf *w, const char *name, const void *p, size_t n)
 static void
 put_path(struct wbuf *w, const char *path, int join, const struct list_entry *e)
 {
-	char buf[ABX_PATH_MAX + 258];
+	char buf[2 * ABX_PATH_MAX + 2];
 	size_t n = strnlen(path, ABX_PATH_MAX);
 
 	memcpy(buf, path, n);
@@ -255,14 +255,20 @@ entry_put(
     struct wbuf *w, const char *path, int join, const struct list_entry *e)
 {
 	char mode[8], mtime[RFC3339_SIZE], etag[ETAG_SIZE];
+	const char *name = memrchr(e->name, '/', e->namelen);
+	size_t n;
+
+	/* of a name below a directory the last component */
+	name = name == NULL || e->namelen == 1 ? e->name : name + 1;
+	n = e->namelen - (size_t)(name - e->name);
 
 	snprintf(mode, sizeof(mode), "%04o", e->mode & 07777);
 	time_rfc3339(mtime, e->mtime, e->mtime_ns);
 	etag_make(etag, e->dev, e->ino, e->size, e->mtime, e->mtime_ns);
 	json_raw_put(w, "{\"name\":");
-	json_str_put(w, e->name, e->namelen);
-	if (!utf8_valid(e->name, e->namelen))
-		put_base64(w, "name_base64", e->name, e->namelen);
+	json_str_put(w, name, n);
+	if (!utf8_valid(name, n))
+		put_base64(w, "name_base64", name, n);
 	put_path(w, path, join, e);
 	json_raw_put(w, ",\"type\":\"");
 	json_raw_put(w, type_name(e->type));

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "common/abx.h"
 #include "common/wire.h"
 
 void
@@ -90,11 +91,11 @@ list_entry_get(const uint8_t *p, size_t n, struct list_entry *e)
 	e->mtime_ns = rget_u32(&r);
 	e->dev = rget_u64(&r);
 	e->ino = rget_u64(&r);
-	e->name = (const char *)rget_bytes(&r, &e->namelen, 255);
+	e->name = (const char *)rget_bytes(&r, &e->namelen, ABX_PATH_MAX);
 	if (rget_end(&r) == -1 || e->type < 1 || e->type > 4 ||
 	    e->mtime_ns > 999999999 || e->namelen == 0 ||
-	    memchr(e->name, '\0', e->namelen) != NULL ||
-	    memchr(e->name, '/', e->namelen) != NULL)
+	    memchr(e->name, '\0', e->namelen) != NULL || e->name[0] == '/' ||
+	    e->name[e->namelen - 1] == '/')
 		return -1;
 	return 0;
 }

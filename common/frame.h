@@ -31,8 +31,9 @@ struct list_entry {
 	int64_t mtime;
 	uint32_t mtime_ns;
 	uint64_t dev, ino;
-	const char *name; /* borrowed, not NUL-terminated */
-	size_t namelen;	  /* 1 to 255 */
+	const char *name; /* below the directory that is listed, "a/b";
+			   * borrowed, not NUL-terminated */
+	size_t namelen;	  /* 1 to ABX_PATH_MAX */
 };
 struct wbuf;
 void list_entry_put(struct wbuf *, const struct list_entry *);

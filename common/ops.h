@@ -30,7 +30,8 @@ enum op_stream {
 };
 /* Scope kinds besides "paths", which follows from path parameters. */
 enum op_needs { N_COMMANDS = 1, N_URLS = 2, N_AGENT = 4 };
-enum op_flag { OF_LATER = 1, OF_EXPLICIT = 2 };
+/* OF_TREE: looks at more than the paths it names. */
+enum op_flag { OF_LATER = 1, OF_EXPLICIT = 2, OF_TREE = 4 };
 enum op_limit {
 	L_BYTES = 1,
 	L_ENTRIES = 2,

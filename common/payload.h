@@ -214,6 +214,10 @@ enum path_flag {
 	PF_NOSYMLINKS = 32, /* symlinks: deny */
 	PF_EXACT = 64,	    /* replace that very file (If-Match) or none */
 	PF_CHECKSUM = 128,  /* PUT: the SHA-256 is wanted */
+	PF_GZIP = 512,	    /* EXPORT, ARCHIVE, IMPORT */
+	PF_NAMES = 1024,    /* SEARCH: for names, else in contents */
+	PF_REGEX = 2048,    /* SEARCH: the pattern is one */
+	PF_NOCASE = 4096,   /* SEARCH */
 	PF_DIGEST = 256	    /* PUT: it must be this one */
 };
 struct put {
@@ -244,6 +248,7 @@ struct list {
 	struct target target;
 	uint16_t flags;
 	uint32_t max_entries;
+	uint16_t depth;	      /* levels below, at least 1 */
 	struct rootref *refs; /* roots that a link may lead into, owned */
 	size_t nrefs;
 	struct strlist deny; /* absolute patterns over canonical paths */
@@ -262,6 +267,26 @@ struct mutate {
 void mutate_clear(struct mutate *);
 void mutate_put(struct wbuf *, const struct mutate *);
 int mutate_get(struct rbuf *, struct mutate *);
+
+/* Work on whole trees: COPY (a source, dst), ARCHIVE (sources, dst), SEARCH,
+ * EXPORT, WATCH (a source), IMPORT (dst). */
+struct bulk {
+	uint8_t has_dst;
+	struct target dst;
+	struct target *src; /* owned */
+	size_t nsrc;
+	struct strlist names; /* one a source: what it is called */
+	char *pattern;	      /* SEARCH */
+	uint16_t flags;
+	uint64_t max_bytes;   /* UINT64_MAX: no limit */
+	uint64_t max_entries; /* likewise */
+	struct rootref *refs; /* roots that a link may lead into, owned */
+	size_t nrefs;
+	struct strlist deny; /* absolute patterns over canonical paths */
+};
+void bulk_clear(struct bulk *);
+void bulk_put(struct wbuf *, const struct bulk *);
+int bulk_get(struct rbuf *, struct bulk *);
 
 struct done {
 	uint16_t code;	/* enum code */

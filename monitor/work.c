@@ -182,9 +182,15 @@ work_list(struct req *r, int *fd)
 	const struct dpath *p = &r->dec.paths[0];
 	struct list l = {0};
 	struct wbuf w;
+	int64_t depth;
 
 	l.target = p->target;
 	l.flags = p->flags;
+	l.depth = 1;
+	if (policy_arg_int(&r->ask.args, "depth", &depth))
+		l.depth = depth > UINT16_MAX ? UINT16_MAX : (uint16_t)depth;
+	else if (ask_bool(r, "recursive"))
+		l.depth = UINT16_MAX;
 	l.max_entries = r->dec.max_entries > UINT32_MAX
 			    ? UINT32_MAX
 			    : (uint32_t)r->dec.max_entries;
@@ -368,6 +374,7 @@ static const struct {
     {OP_files_download, work_download},
     {OP_files_upload, work_upload},
     {OP_files_mkdir, work_mkdir},
+    {OP_files_copy, work_copy},
     {OP_files_move, work_move},
     {OP_files_delete, work_delete},
     {OP_commands_run, work_run_start},

@@ -17,6 +17,8 @@ struct facts;
 void work_start(struct req *, int *fd);
 /* The one thing that was resolved again, opened; *fd likewise. */
 void work_reopened(struct req *, const struct facts *, int *fd);
+/* work_files.c */
+void work_copy(struct req *, int *fd);
 /* work_run.c */
 void work_run_start(struct req *, int *fd);
 void work_run_reopened(struct req *, int *fd);

@@ -198,7 +198,7 @@ done_body(const struct req *r, const struct done *d)
 	if (r->call.op == OP_files_delete) {
 		json_raw_put(&w, "{\"deleted\":");
 		json_uint_put(&w, d->count);
-	} else if (r->call.op == OP_files_move) {
+	} else if (r->call.op == OP_files_move || r->call.op == OP_files_copy) {
 		s = ask_text(r, "src");
 		json_raw_put(&w, "{\"src\":");
 		json_str_put(&w, s, strlen(s));

@@ -137,7 +137,8 @@ scan_entry(void *arg, int dir, const char *name, const char *path,
 	return s->to == NULL ? C_OK : scan_moved(s, path);
 }
 
-static const struct tree_ops scan_ops = {scan_entry, NULL, scan_stop};
+static const struct tree_ops scan_ops = {
+    .entry = scan_entry, .stop = scan_stop};
 
 /* Open the directory name of dir if it is still the target: fd or -1. */
 static int
@@ -195,7 +196,7 @@ remove_leave(void *arg, int dir, const char *name)
 }
 
 static const struct tree_ops remove_ops = {
-    remove_entry, remove_leave, scan_stop};
+    .entry = remove_entry, .leave = remove_leave, .stop = scan_stop};
 
 static enum code
 remove_tree(struct scan *s, int dir, const char *name)

@@ -8,6 +8,8 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 
+#include <linux/fs.h>
+
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
@@ -30,6 +32,7 @@ const struct jail_call pathd_calls[] = {
     {"mkdirat", 0, 0, 0, 0},
     {"unlinkat", 0, 0, 0, 0},
     {"linkat", 0, 0, 0, 0},
+    {"symlinkat", 0, 0, 0, 0},
     {"renameat", 0, 0, 0, 0},
     {"renameat2", 0, 0, 0, 0},
     {"umask", 0, 0, 0, 0},
@@ -38,6 +41,8 @@ const struct jail_call pathd_calls[] = {
     {"ftruncate", 0, 0, 0, 0},
     {"fsync", 0, 0, 0, 0},
     {"splice", 0, 0, 0, 0},
+    {"copy_file_range", 0, 0, 0, 0},
+    {"ioctl", 1, 1, ALL, FICLONE},
     {"pipe2", 0, 0, 0, 0},
     /* workers: forked, killed when they hang, reaped */
     {"socketpair", 1, 0, ALL, AF_UNIX},

@@ -24,6 +24,7 @@
 #include "common/hash.h"
 #include "pathd/beneath.h"
 #include "pathd/journal.h"
+#include "pathd/tree.h"
 
 #define PREFIX ".abx-"
 #define RANDOM 16
@@ -117,8 +118,12 @@ sweep_name(const struct walk_root *r, const char *rel, dev_t dev, ino_t dino,
 		return 0;
 	if (fstat(dir, &st) == 0 && st.st_dev == dev && st.st_ino == dino &&
 	    fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    S_ISREG(st.st_mode) && st.st_dev == dev && st.st_ino == ino)
-		gone = unlinkat(dir, name, 0) == 0;
+	    st.st_dev == dev && st.st_ino == ino) {
+		if (S_ISREG(st.st_mode))
+			gone = unlinkat(dir, name, 0) == 0;
+		else if (S_ISDIR(st.st_mode))
+			gone = tree_remove(dir, name) == C_OK;
+	}
 	close(dir);
 	return gone;
 }

@@ -27,9 +27,9 @@ int journal_add(const struct pathd *, const struct walk_root *,
     const char *full, int dir, const char *name, ino_t ino);
 void journal_done(const struct pathd *);
 
-/* Remove what is written down and still there as the same inode, then empty
- * the journal; skipped when a commit is under way.  Returns how many names
- * were removed. */
+/* Remove what is written down and still there as the same inode, trees
+ * included, then empty the journal; skipped when a commit is under way.
+ * Returns how many names were removed. */
 size_t journal_sweep(const struct pathd *);
 /* 1 when it has grown enough for a sweep. */
 int journal_large(const struct pathd *);

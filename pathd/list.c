@@ -7,7 +7,6 @@
  */
 #include <sys/stat.h>
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -19,6 +18,7 @@
 #include "pathd/beneath.h"
 #include "pathd/list.h"
 #include "pathd/roots.h"
+#include "pathd/tree.h"
 
 #define BATCH (32 * 1024)
 
@@ -43,7 +43,8 @@ listing_open(struct listing *li, const struct pathd *pd, const struct list *l)
 	    st.st_ino != l->target.ino)
 		return C_POL_PATH_CHANGED;
 	if ((li->path = roots_path(root, full)) == NULL ||
-	    deny_new(&li->deny, &l->deny) == -1)
+	    sight_new(&li->sight, pd, l->refs, l->nrefs, l->flags, &l->deny) ==
+		-1)
 		return C_SRV_UNAVAILABLE;
 	return C_OK;
 }
@@ -55,45 +56,9 @@ listing_close(struct listing *li)
 		close(li->dir);
 	li->dir = -1;
 	free(li->path);
-	deny_clear(&li->deny);
+	sight_clear(&li->sight);
 	memset(li, 0, sizeof(*li));
 	li->dir = -1;
-}
-
-/* 1 when a link leads to a place that the caller may use. */
-static int
-link_visible(const struct listing *li, char *path)
-{
-	struct resolve_item it = {
-	    .path = path, .refs = li->l->refs, .nrefs = li->l->nrefs};
-	struct facts f;
-	int ok;
-
-	if ((li->l->flags & PF_NOSYMLINKS) != 0)
-		return 0;
-	if (walk_resolve(&li->pd->roots, &it, WALK_FACTS, &f, NULL) == -1)
-		return 0;
-	ok = f.status == FS_OK && !deny_covers(&li->deny, f.path);
-	facts_clear(&f);
-	return ok;
-}
-
-/* 1 with *st when the entry may be seen. */
-static int
-entry_visible(const struct listing *li, const char *name, struct stat *st)
-{
-	char path[ABX_PATH_MAX + 1];
-	size_t n = strlen(li->path), k = strlen(name);
-
-	if (n + 1 + k > ABX_PATH_MAX)
-		return 0; /* it could not be asked for */
-	memcpy(path, li->path, n);
-	path[n] = '/';
-	memcpy(path + n + 1, name, k + 1);
-	if (deny_covers(&li->deny, path) ||
-	    fstatat(li->dir, name, st, AT_SYMLINK_NOFOLLOW) == -1)
-		return 0;
-	return !S_ISLNK(st->st_mode) || link_visible(li, path);
 }
 
 /* Append one frame, its payload from w. */
@@ -137,61 +102,95 @@ put_end(struct wbuf *out, struct wbuf *w, enum code code, int truncated)
 	put_frame(out, FR_END, w);
 }
 
-/* Frame the entries; C_OK at the end of the directory or of the limit. */
-static int
-send_entries(struct listing *li, DIR *d, struct wbuf *out, struct wbuf *w,
-    list_out_cb cb, void *arg)
-{
-	const struct dirent *e;
-	enum code code = C_OK;
-	uint32_t n = 0;
-	struct stat st;
-	int truncated = 0;
+/* ---- the walk ---- */
 
-	for (;;) {
-		errno = 0;
-		if ((e = readdir(d)) == NULL)
-			break;
-		if (strcmp(e->d_name, ".") == 0 ||
-		    strcmp(e->d_name, "..") == 0 ||
-		    !entry_visible(li, e->d_name, &st))
-			continue;
-		if (n == li->l->max_entries) {
-			truncated = 1;
-			break;
-		}
+/* What goes along with it. */
+struct sending {
+	struct listing *li;
+	struct wbuf out, w;
+	list_out_cb cb;
+	void *arg;
+	size_t below; /* bytes of a path up to the names that are sent */
+	uint32_t count;
+	int truncated, stopped;
+};
+
+static unsigned
+depth_of(const char *name)
+{
+	unsigned n = 1;
+
+	while ((name = strchr(name, '/')) != NULL) {
+		name++;
 		n++;
-		put_entry(out, w, e->d_name, &st);
-		if (out->err)
-			break;
-		if (out->len < BATCH)
-			continue;
-		if (cb(arg, out->p, out->len) == -1)
-			return -1;
-		wbuf_reset(out);
 	}
-	if (e == NULL && errno != 0)
-		code = beneath_act_code(errno);
-	put_end(out, w, code, truncated);
-	return out->err ? -1 : cb(arg, out->p, out->len);
+	return n;
 }
+
+static enum code
+send_entry(void *arg, int dir, const char *name, const char *path,
+    const struct stat *st)
+{
+	struct sending *s = arg;
+	const struct list *l = s->li->l;
+
+	if (!sight_entry(&s->li->sight, path, st))
+		return TREE_SKIP;
+	if (s->count == l->max_entries) {
+		s->truncated = 1;
+		return TREE_DONE;
+	}
+	s->count++;
+	put_entry(&s->out, &s->w, path + s->below, st);
+	if (s->out.err)
+		return C_SRV_UNAVAILABLE;
+	if (s->out.len >= BATCH) {
+		if (s->cb(s->arg, s->out.p, s->out.len) == -1) {
+			s->stopped = 1;
+			return TREE_DONE;
+		}
+		wbuf_reset(&s->out);
+	}
+	return depth_of(path + s->below) < l->depth ? C_OK : TREE_SKIP;
+}
+
+/* Listed it is; what it holds cannot be seen. */
+static enum code
+send_barred(void *arg, const char *path, enum code code)
+{
+	return code == C_SRV_UNAVAILABLE ? code : C_OK;
+}
+
+static int
+send_stop(void *arg)
+{
+	static const uint8_t none[1];
+	struct sending *s = arg;
+
+	if (s->cb(s->arg, none, 0) == -1)
+		s->stopped = 1;
+	return s->stopped;
+}
+
+static const struct tree_ops send_ops = {
+    .entry = send_entry, .barred = send_barred, .stop = send_stop};
 
 int
 listing_send(struct listing *li, list_out_cb cb, void *arg)
 {
-	struct wbuf out, w;
-	int rc;
-	DIR *d;
+	struct sending s = {.li = li, .cb = cb, .arg = arg};
+	enum code code;
+	int rc = -1;
 
-	if ((d = fdopendir(li->dir)) == NULL)
-		return -1;
-	li->dir = dirfd(d);
-	wbuf_init(&out, 2 * BATCH);
-	wbuf_init(&w, FRAME_MAX);
-	rc = send_entries(li, d, &out, &w, cb, arg);
-	wbuf_free(&out);
-	wbuf_free(&w);
-	closedir(d);
-	li->dir = -1;
+	wbuf_init(&s.out, 2 * BATCH);
+	wbuf_init(&s.w, FRAME_MAX);
+	s.below = strcmp(li->path, "/") == 0 ? 1 : strlen(li->path) + 1;
+	code = tree_walk(li->dir, li->path, &send_ops, &s);
+	if (!s.stopped) {
+		put_end(&s.out, &s.w, code, s.truncated);
+		rc = s.out.err ? -1 : cb(arg, s.out.p, s.out.len);
+	}
+	wbuf_free(&s.out);
+	wbuf_free(&s.w);
 	return rc;
 }

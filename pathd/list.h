@@ -9,18 +9,18 @@
 
 #include "common/codes.h"
 #include "common/payload.h"
-#include "pathd/deny.h"
-#include "pathd/pathd.h"
+#include "pathd/sight.h"
 
 struct listing {
 	const struct pathd *pd; /* borrowed */
 	const struct list *l;	/* borrowed */
 	char *path;		/* canonical, of the directory */
 	int dir;		/* readable, -1 */
-	struct deny deny;
+	struct sight sight;
 };
 
-/* Frames of a listing, in any portions: 0, or -1 to stop. */
+/* Frames of a listing, in any portions (none: work goes on): 0, or -1 to
+ * stop. */
 typedef int (*list_out_cb)(void *arg, const uint8_t *, size_t);
 
 /* Open the directory if it is still what was decided on: C_OK or why not.

@@ -203,6 +203,29 @@ do_list_long(struct imsg *m)
 }
 
 static int
+do_bulk_long(struct imsg *m)
+{
+	struct bulk b;
+	struct rbuf r;
+	size_t i;
+	int rc = -1;
+
+	rbuf_init(&r, m->payload, m->len);
+	if (bulk_get(&r, &b) == -1)
+		return -1;
+	if (rget_end(&r) == 0 && (!b.has_dst || known_ref(&b.dst.ref))) {
+		for (i = 0; i < b.nsrc && known_ref(&b.src[i].ref); i++)
+			continue;
+		if (i == b.nsrc)
+			rc = pool_add(m->type, m->id,
+			    b.nsrc > 0 ? b.src[0].ref.root : b.dst.ref.root,
+			    m->payload, m->len);
+	}
+	bulk_clear(&b);
+	return rc;
+}
+
+static int
 do_mutate(struct imsg *m)
 {
 	struct mutate mu;
@@ -266,6 +289,7 @@ static const struct {
     {MP_MKDIR, do_mutate},
     {MP_RENAME, do_mutate},
     {MP_UNLINK, do_mutate},
+    {MP_COPY, do_bulk_long},
     {MP_CANCEL, do_cancel},
     {MP_ROOTS, do_roots},
 };

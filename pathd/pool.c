@@ -162,6 +162,24 @@ task_unqueue(struct task *t)
 	pool.queued--;
 }
 
+/* A task of our own, that nobody waits for: a tree may take long to go. */
+static void
+pool_sweep(void)
+{
+	struct task *t = task_queued(0);
+
+	if (t != NULL || pool.pd->journal == -1)
+		return;
+	if ((t = calloc(1, sizeof(*t))) == NULL)
+		fatal("calloc");
+	t->type = PW_SWEEP;
+	t->closed = 1;
+	t->since = proc_now_us();
+	TAILQ_INSERT_TAIL(&pool.queue, t, entry);
+	pool.queued++;
+	watch_soon();
+}
+
 /* ---- workers ---- */
 
 /* Forget a worker that ended; kill one that does not. */
@@ -191,8 +209,8 @@ worker_drop(struct worker *w, enum code code)
 	if (t == NULL)
 		return;
 	task_fail(t, code);
-	if (t->type == MP_PUT && journal_sweep(pool.pd) > 0)
-		log_info("a temporary of a lost worker was removed");
+	if (t->type != PW_SWEEP)
+		pool_sweep();
 	task_free(t);
 }
 
@@ -203,8 +221,8 @@ worker_free(struct worker *w)
 
 	w->task = NULL;
 	worker_enter(w, W_IDLE);
-	if (t->type == MP_PUT && journal_large(pool.pd))
-		(void)journal_sweep(pool.pd);
+	if (t->type != PW_SWEEP && journal_large(pool.pd))
+		pool_sweep();
 	task_free(t);
 	w->since = proc_now_us();
 	pool_dispatch();
@@ -226,6 +244,20 @@ worker_line(const struct imsg *m)
 	}
 }
 
+/* What a task is answered with when it begins, MP_DONE for none. */
+static uint16_t
+task_begins(const struct task *t)
+{
+	switch (t->type) {
+	case MP_PUT:
+		return MP_PUT_ANS;
+	case MP_LIST:
+		return MP_LIST_ANS;
+	default:
+		return MP_DONE;
+	}
+}
+
 /* Pass an answer on.  0, or -1 when it does not fit the task. */
 static int
 worker_answer(struct task *t, struct imsg *m)
@@ -233,10 +265,8 @@ worker_answer(struct task *t, struct imsg *m)
 	int last = m->type == MP_PUT_FIN || m->type == MP_DONE;
 	int fd = m->fd;
 
-	if (t->begun
-		? m->type != MP_PUT_FIN || t->type != MP_PUT
-		: m->type != MP_DONE &&
-		      m->type != (t->type == MP_PUT ? MP_PUT_ANS : MP_LIST_ANS))
+	if (t->begun ? m->type != MP_PUT_FIN || t->type != MP_PUT
+		     : m->type != MP_DONE && m->type != task_begins(t))
 		return -1;
 	if (t->closed)
 		return 0; /* cancelled meanwhile */

@@ -170,7 +170,8 @@ roots_path(const struct walk_root *r, const char *full)
 
 	if (*full == '\0')
 		return strdup(r->path);
-	if (asprintf(&path, "%s/%s", r->path, full) == -1)
+	if (asprintf(&path, "%s/%s", strcmp(r->path, "/") == 0 ? "" : r->path,
+		full) == -1)
 		return NULL;
 	return path;
 }

@@ -126,17 +126,23 @@ tree_entry(struct tree *t, const char *name, off_t next)
 	struct stat st;
 	enum code code;
 
+	/* it could not be asked for, and nothing below it either */
 	if (lv->len + 1 + n > ABX_PATH_MAX)
-		return C_FS_NAME_TOO_LONG;
+		return t->ops->barred != NULL ? C_OK : C_FS_NAME_TOO_LONG;
 	t->path[lv->len] = '/';
 	memcpy(t->path + lv->len + 1, name, n + 1);
 	if (fstatat(lv->fd, name, &st, AT_SYMLINK_NOFOLLOW) == -1)
 		return errno == ENOENT ? C_OK : beneath_act_code(errno);
 	code = t->ops->entry(t->arg, lv->fd, name, t->path, &st);
+	if (code == TREE_SKIP)
+		return C_OK;
 	if (code != C_OK || !S_ISDIR(st.st_mode))
 		return code;
 	/* name lies in the buffer that the next level will use */
-	return tree_enter(t, t->path + lv->len + 1, &st, next);
+	code = tree_enter(t, t->path + lv->len + 1, &st, next);
+	if (code != C_OK && t->ops->barred != NULL)
+		code = t->ops->barred(t->arg, t->path, code);
+	return code;
 }
 
 /* Read more of the deepest level: C_OK with have 0 at its end. */
@@ -195,6 +201,8 @@ tree_walk(int dir, const char *path, const struct tree_ops *ops, void *arg)
 	struct stat st;
 	enum code code;
 
+	if (strcmp(path, "/") == 0)
+		path = ""; /* names follow behind a slash */
 	if ((t = calloc(1, sizeof(*t))) == NULL)
 		return C_SRV_UNAVAILABLE;
 	t->ops = ops;
@@ -212,5 +220,51 @@ tree_walk(int dir, const char *path, const struct tree_ops *ops, void *arg)
 		close(t->lv[--t->depth].fd);
 	free(t->lv);
 	free(t);
+	return code == TREE_DONE ? C_OK : code;
+}
+
+/* ---- removing one ---- */
+
+static enum code
+gone_entry(void *arg, int dir, const char *name, const char *path,
+    const struct stat *st)
+{
+	if (S_ISDIR(st->st_mode) || unlinkat(dir, name, 0) == 0 ||
+	    errno == ENOENT)
+		return C_OK;
+	return beneath_act_code(errno);
+}
+
+static enum code
+gone_leave(void *arg, int dir, const char *name)
+{
+	return unlinkat(dir, name, AT_REMOVEDIR) == 0 || errno == ENOENT ||
+		       errno == ENOTEMPTY
+		   ? C_OK
+		   : beneath_act_code(errno);
+}
+
+static const struct tree_ops gone_ops = {
+    .entry = gone_entry, .leave = gone_leave};
+
+enum code
+tree_remove(int dir, const char *name)
+{
+	enum code code = C_OK;
+	int fd, i;
+
+	fd = openat(dir, name,
+	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd == -1)
+		return beneath_walk_code(errno);
+	/* some file systems skip entries while others go */
+	for (i = 0; i < 8 && code == C_OK; i++) {
+		code = tree_walk(fd, "", &gone_ops, NULL);
+		if (code != C_OK || unlinkat(dir, name, AT_REMOVEDIR) == 0)
+			break;
+		if (errno != ENOTEMPTY)
+			code = beneath_act_code(errno);
+	}
+	close(fd);
 	return code;
 }

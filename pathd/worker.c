@@ -13,7 +13,9 @@
 
 #include "common/log.h"
 #include "common/msg.h"
+#include "pathd/copy.h"
 #include "pathd/dir.h"
+#include "pathd/journal.h"
 #include "pathd/worker.h"
 
 #define SLICE_MS 5000	/* longest wait without a beat */
@@ -216,6 +218,27 @@ do_rename(struct job *j, struct rbuf *r)
 	do_mutate(j, r, dir_rename);
 }
 
+static void
+do_copy(struct job *j, struct rbuf *r)
+{
+	struct stopper stop = {job_stop, j};
+	struct bulk b;
+	struct done done;
+
+	if (bulk_get(r, &b) == -1 || rget_end(r) == -1)
+		_exit(1);
+	copy_run(j->pd, &b, &stop, &done);
+	job_done(j, done.code, done.count);
+	bulk_clear(&b);
+}
+
+static void
+do_sweep(struct job *j, struct rbuf *r)
+{
+	if (journal_sweep(j->pd) > 0)
+		log_info("what a lost worker left was removed");
+}
+
 typedef void (*job_run)(struct job *, struct rbuf *);
 
 static const struct {
@@ -226,6 +249,8 @@ static const struct {
     {MP_LIST, do_list},
     {MP_UNLINK, do_unlink},
     {MP_RENAME, do_rename},
+    {MP_COPY, do_copy},
+    {PW_SWEEP, do_sweep},
 };
 
 static job_run

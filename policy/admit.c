@@ -230,6 +230,16 @@ out_move(const struct given *g)
 							  : C_OK;
 }
 
+static enum code
+out_copy(const struct given *g)
+{
+	enum code code = out_move(g);
+
+	if (code != C_OK || g->f[0]->kind == FK_DIR)
+		return code;
+	return g->f[0]->kind == FK_FILE ? C_OK : C_POL_NOT_REGULAR;
+}
+
 static const struct {
 	uint16_t op;
 	const char *params[2];
@@ -240,6 +250,7 @@ static const struct {
     {OP_files_download, {"path"}, out_download},
     {OP_files_upload, {"path"}, out_upload},
     {OP_files_mkdir, {"path"}, out_mkdir},
+    {OP_files_copy, {"src", "dst"}, out_copy},
     {OP_files_move, {"src", "dst"}, out_move},
     {OP_files_delete, {"path"}, out_exists},
 };

@@ -91,6 +91,9 @@ bound_entries(const struct prule *r, const struct op *op)
 {
 	if ((op->limits & L_ENTRIES) == 0)
 		return LIMIT_NONE;
+	/* what is answered entry by entry has a limit in any case */
+	if (op->stream != S_LIST)
+		return r->limits.max_entries;
 	return least(LIST_ENTRIES, r->limits.max_entries);
 }
 

@@ -206,8 +206,8 @@ static int
 needs_denies(const struct op *op)
 {
 	return op->stream == S_LIST || op->stream == S_BYTES ||
-	       op->stream == S_SSE || (op->needs & N_COMMANDS) != 0 ||
-	       (op->effects & E_DELETE) != 0;
+	       op->stream == S_SSE || (op->flags & OF_TREE) != 0 ||
+	       (op->needs & N_COMMANDS) != 0 || (op->effects & E_DELETE) != 0;
 }
 
 static int

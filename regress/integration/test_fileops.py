@@ -6,7 +6,7 @@ import hashlib
 import os
 import unittest
 
-from abxtest import ADMIN, Case, Conn, quoted, until
+from abxtest import Case, Conn, World, quoted, until
 
 
 def rules(w, **more):
@@ -24,6 +24,11 @@ class FileOps(Case):
     @classmethod
     def conf(cls, w):
         return {"rules": rules(w)}
+
+    def fresh(self):
+        w = World()
+        self.addCleanup(w.remove)
+        return w
 
     def left(self, where="w"):
         """Names of ours that are still there."""
@@ -104,6 +109,137 @@ class Checksums(FileOps):
                                   b"", headers=head) + b"wh")
         self.among(until(5, lambda: self.svc.upload(
             "broken", b"whole", headers=head).status == 201), (True,))
+
+
+class Listings(FileOps):
+    @classmethod
+    def fill(cls, w):
+        w.put("w/t/a", "1")
+        w.put("w/t/d/b", "22")
+        w.put("w/t/d/e/c", "333")
+        w.put("w/t/d/.env", "SECRET")
+        w.put("w/vault/k", "SECRET")
+        w.link("w/t/loop", ".")
+        w.link("w/t/d/up", "..")
+        w.link("w/t/d/out", "/etc")
+
+    def names(self, path, more=""):
+        r = self.ok(self.svc.list(path, more)).json
+        return sorted(e["path"] for e in r["entries"]), r["truncated"]
+
+    def test_T021_recursive(self):
+        whole = ["t/a", "t/d", "t/d/b", "t/d/e", "t/d/e/c", "t/d/up",
+                 "t/loop"]
+        self.eq(self.names("t", "&recursive=true"), (whole, False))
+        self.eq(self.names("t"), (["t/a", "t/d", "t/loop"], False))
+        self.eq(self.names("t", "&depth=2"),
+                ([p for p in whole if p.count("/") < 3], False))
+        got, cut = self.names("t", "&recursive=true&max_entries=3")
+        self.eq((len(got), cut), (3, True))
+        r = self.ok(self.svc.list("t", "&recursive=true&sort=name")).json
+        self.eq([e["path"] for e in r["entries"]], whole)
+        self.eq({e["path"]: (e["name"], e["size"]) for e in r["entries"]
+                 if e["type"] == "file"},
+                {"t/a": ("a", 1), "t/d/b": ("b", 2), "t/d/e/c": ("c", 3)})
+
+    def test_deny_holds_below(self):
+        paths, _ = self.names(".", "&recursive=true")
+        self.eq([p for p in paths if "vault" in p or ".env" in p], [])
+
+    def test_depth_is_a_number(self):
+        self.refused(self.svc.list("t", "&depth=0"), 400, "args.type")
+        self.refused(self.svc.list("t", "&depth=x"), 400, "args.type")
+
+
+class Copies(FileOps):
+    @classmethod
+    def fill(cls, w):
+        w.put("w/f", "file", 0o750)
+        w.put("w/d/a", "a")
+        w.put("w/d/sub/b", "b", 0o600)
+        w.put("w/d/sub/.env", "SECRET")
+        w.put("w/d/empty/.env", "SECRET")
+        w.link("w/d/in", "a")
+        w.link("w/d/out", "/etc/passwd")
+        w.put("w/d/two", "2")
+        os.link(w / "w/d/two", w / "w/d/three")
+        os.mkfifo(w / "w/d/fifo")
+
+    def copy(self, src, dst, **more):
+        return self.svc.rpc("files.copy", {"src": src, "dst": dst, **more})
+
+    def test_file(self):
+        w = self.world
+        self.eq(self.ok(self.copy("f", "x/y/f2")).json,
+                {"src": "f", "dst": "x/y/f2"})
+        self.eq(w.get("w/x/y/f2"), b"file")
+        self.eq(os.stat(w / "w/x/y/f2").st_mode & 0o777, 0o750)
+        self.refused(self.copy("d/a", "x/y/f2"), 409, "fs.exists")
+        self.ok(self.copy("d/a", "x/y/f2", overwrite=True))
+        self.eq(w.get("w/x/y/f2"), b"a")
+        self.eq(os.stat(w / "w/x/y/f2").st_mode & 0o777, 0o750)
+        self.ok(self.svc.call("POST", "/files/copy",
+                              {"src": "f", "dst": "rest"}))
+        self.refused(self.copy("f", "d", overwrite=True), 409,
+                     "fs.is_directory")
+        self.refused(self.copy("gone", "n"), 404, "fs.not_found")
+        self.refused(self.copy("d/fifo", "n"), 403, "policy.not_regular_file")
+        self.refused(self.copy("d/two", "n"), 403, "policy.hardlink_denied")
+        self.refused(self.copy("d/out", "n"), 403, "policy.path_not_allowed")
+        self.refused(self.copy("d/sub/.env", "n"), 403, "policy.path_denied")
+        self.refused(self.copy("f", "vault/n"), 403, "policy.path_denied")
+        self.refused(self.copy("f", ".", overwrite=True), 403,
+                     "policy.root_protected")
+
+    def test_tree(self):
+        w = self.world
+        self.ok(self.copy("d", "p/q"))
+        got = sorted(os.path.relpath(os.path.join(t, n), w / "w/p/q")
+                     for t, ds, fs in os.walk(w / "w/p/q") for n in ds + fs)
+        self.eq(got, ["a", "empty", "in", "sub", "sub/b"])
+        self.eq(os.readlink(w / "w/p/q/in"), "a")
+        self.eq(os.stat(w / "w/p/q/sub/b").st_mode & 0o777, 0o600)
+        self.refused(self.copy("d", "p/q"), 409, "fs.exists")
+        self.refused(self.copy("d", "p/q", overwrite=True), 409,
+                     "fs.not_empty")
+        os.mkdir(w / "w/hollow")
+        w.own("w/hollow")
+        self.ok(self.copy("d", "hollow", overwrite=True))
+        self.eq(w.get("w/hollow/sub/b"), b"b")
+        self.refused(self.copy("d", "d/sub/x"), 400, "args.invalid")
+        self.refused(self.copy(".", "x"), 400, "args.invalid")
+        self.refused(self.copy("d", "f", overwrite=True), 409,
+                     "fs.not_directory")
+
+    def test_limits(self):
+        w = self.fresh()
+        w.put("w/f", "file")
+        w.put("w/d/a", "a")
+        w.put("w/d/b", "b")
+        w.own()
+        svc = self.start({"rules": [
+            {"allow": "files.copy", "paths": {"roots": [w.w]},
+             "limits": {"max_bytes": 3, "max_entries": 1}}]}, world=w)
+        self.refused(svc.rpc("files.copy", {"src": "f", "dst": "l1"}), 413,
+                     "limit.max_bytes")
+        self.refused(svc.rpc("files.copy", {"src": "d", "dst": "l2"}), 413,
+                     "limit.max_entries")
+        self.eq([n for n in os.listdir(w.w) if n[0] == "l"
+                 or n.startswith(".abx")], [])
+
+    def test_sparse(self):
+        with open(self.world / "w/sparse", "wb") as f:
+            f.truncate(1 << 30)
+            f.seek(1 << 29)
+            f.write(b"middle")
+        self.world.own("w/sparse")
+        self.ok(self.copy("sparse", "sparse2"))
+        st = os.stat(self.world / "w/sparse2")
+        self.eq(st.st_size, 1 << 30)
+        self.under(st.st_blocks * 512, 1 << 24)
+        with open(self.world / "w/sparse2", "rb") as f:
+            f.seek(1 << 29)
+            self.eq(f.read(6), b"middle")
 
 
 if __name__ == "__main__":

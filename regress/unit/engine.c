@@ -306,7 +306,7 @@ test_env_layer(void **state)
 	assert_true(policy_mounted(b.policy, OP_files_stat, &admin));
 	assert_true(policy_mounted(b.policy, OP_core_health, &admin));
 	assert_false(policy_mounted(b.policy, OP_core_check, &admin));
-	assert_false(policy_mounted(b.policy, OP_files_copy, &admin));
+	assert_true(policy_mounted(b.policy, OP_files_copy, &admin));
 	assert_false(policy_mounted(b.policy, OP_NONE, &admin));
 	assert_int_equal(
 	    policy_op_limits(b.policy, OP_files_download, &admin, &l), 0);

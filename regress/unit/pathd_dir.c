@@ -315,8 +315,11 @@ static struct seen *
 list_seen(const struct tmp *t, const char *rel, uint16_t flags, uint32_t max)
 {
 	struct rootref ref = {0, ""};
-	struct list l = {
-	    .flags = flags, .max_entries = max, .refs = &ref, .nrefs = 1};
+	struct list l = {.flags = flags,
+	    .max_entries = max,
+	    .depth = 1,
+	    .refs = &ref,
+	    .nrefs = 1};
 	struct seen *s = calloc(1, sizeof(*s));
 	struct listing li;
 
@@ -402,7 +405,7 @@ test_list_many(void **state)
 static void
 test_list_changed(void **state)
 {
-	struct list l = {.max_entries = 1};
+	struct list l = {.max_entries = 1, .depth = 1};
 	struct listing li;
 	struct tmp t;
 

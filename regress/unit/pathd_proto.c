@@ -463,7 +463,8 @@ test_list(void **state)
 	static struct frame_dec dec;
 	struct drive *d = driven(state);
 	struct rootref ref = {0, ""};
-	struct list l = {.max_entries = 5000, .refs = &ref, .nrefs = 1};
+	struct list l = {
+	    .max_entries = 5000, .depth = 1, .refs = &ref, .nrefs = 1};
 	const uint8_t *p, *payload;
 	uint8_t buf[4096], kind = 0;
 	char rel[64];
