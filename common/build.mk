@@ -115,7 +115,7 @@ UNIT_SRC = regress/unit/http_parse.c regress/unit/target.c \
 	regress/unit/engine.c \
 	regress/unit/wire.c regress/unit/payload.c regress/unit/gate.c regress/unit/entry.c \
 	regress/unit/conffile.c regress/unit/confdirs.c \
-	regress/unit/words.c regress/unit/policy_prop.c \
+	regress/unit/words.c regress/unit/policy_prop.c regress/unit/codes.c \
 	regress/unit/walk.c regress/unit/beneath.c regress/unit/pathd_put.c \
 	regress/unit/pathd_dir.c regress/unit/pathd_proto.c \
 	regress/unit/pathd_copy.c \
