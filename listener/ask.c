@@ -371,6 +371,17 @@ ask_cancel(struct conn *c)
 }
 
 void
+ask_result(struct conn *c, const void *json, size_t len)
+{
+	if (c->head.seen[HF_IDEMPOTENCY_KEY] == 0 || c->req.ask_id == 0 ||
+	    len == 0 || len > 64 * 1024)
+		return;
+	if (chan_send(
+		listener_mon(), LM_RESULT, c->req.ask_id, -1, json, len) == -1)
+		log_warn("the result of a run cannot be told");
+}
+
+void
 ask_put_end(struct conn *c, uint64_t bytes, int whole)
 {
 	struct wbuf w;

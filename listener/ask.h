@@ -21,6 +21,10 @@ void ask_cancel(struct conn *);
 /* The body is through (whole) or broken off after that many bytes. */
 void ask_put_end(struct conn *, uint64_t bytes, int whole);
 
+/* What a run with an idempotency key was answered, for its repeats; one over
+ * 64 KiB is not kept. */
+void ask_result(struct conn *, const void *json, size_t len);
+
 /* The connection of a live question, or NULL. */
 struct conn *ask_find(uint64_t id);
 /* 1 when that question was cancelled, so late answers are to be dropped. */

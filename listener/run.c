@@ -16,6 +16,7 @@
 #include "common/entry.h"
 #include "common/frame.h"
 #include "common/proc.h"
+#include "listener/ask.h"
 #include "listener/conn.h"
 #include "listener/run_render.h"
 #include "listener/send.h"
@@ -190,8 +191,11 @@ send_result(struct conn *c)
 	run_result_put(&w, &r->end, &t[0], &t[1]);
 	if (w.err)
 		send_failure(c, C_SRV_UNAVAILABLE);
-	else
+	else {
+		/* before the answer, whose end is the end of the question */
+		ask_result(c, w.p, w.len);
 		send_json(c, 200, (const char *)w.p, w.len);
+	}
 	wbuf_free(&w);
 }
 

@@ -235,6 +235,22 @@ answer_put_end(struct req *r, struct imsg *m)
 	return 0;
 }
 
+/* What a captured run was answered; only a key asks for it, and once. */
+int
+answer_result(struct req *r, struct imsg *m)
+{
+	char *body;
+
+	if (!r->is_run || r->idem == NULL ||
+	    memchr(m->payload, '\0', m->len) != NULL)
+		return -1;
+	if ((body = strndup((const char *)m->payload, m->len)) == NULL)
+		return 0; /* then it is not kept */
+	idem_done(r, 200, C_OK, body);
+	free(body);
+	return 0;
+}
+
 int
 answer_cancel(struct req *r, struct imsg *m)
 {

@@ -22,6 +22,7 @@ static const struct gate_row {
     /* in ANSWERED only behind an early PUT_FIN, which the handler checks */
     {PROC_LISTENER, LM_PUT_END, S(BODY) | S(ANSWERED), GH_PUT_END},
     {PROC_LISTENER, LM_FIN, S(ANSWERED) | S(CANCELLED), GH_FIN},
+    {PROC_LISTENER, LM_RESULT, S(ANSWERED), GH_RESULT},
     {PROC_LISTENER, LM_REJECTS, S(FREE), GH_REJECTS},
     {PROC_LISTENER, LM_PEER, S(FREE), GH_PEER},
     {PROC_LISTENER, LM_PEER_GONE, S(FREE), GH_PEER_GONE},

@@ -33,6 +33,7 @@ enum gate_handler {
 	GH_REJECTS,
 	GH_PEER,
 	GH_PEER_GONE,
+	GH_RESULT,
 	GH_ROOTS_OK,
 	GH_FACTS,
 	GH_PUT_ANS,

@@ -29,6 +29,7 @@ static const req_handler handlers[] = {
     [GH_CANCEL] = answer_cancel,
     [GH_FIN] = answer_fin,
     [GH_PUT_END] = answer_put_end,
+    [GH_RESULT] = answer_result,
     [GH_FACTS] = worker_facts,
     [GH_PUT_ANS] = worker_put_ans,
     [GH_PUT_FIN] = worker_put_fin,

@@ -177,6 +177,7 @@ int answer_ask(struct req *, struct imsg *);
 int answer_cancel(struct req *, struct imsg *);
 int answer_fin(struct req *, struct imsg *);
 int answer_put_end(struct req *, struct imsg *);
+int answer_result(struct req *, struct imsg *);
 /* How it went, in the audit's words. */
 const char *answer_outcome(const struct req *);
 /* The one answer of a request.  fd is taken. */

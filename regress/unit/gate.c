@@ -27,6 +27,7 @@ static const struct {
     {PROC_LISTENER, LM_PUT_END, "....y.y.."},
     {PROC_LISTENER, LM_CANCEL, ".yyyyyy.."},
     {PROC_LISTENER, LM_FIN, "......y.y"},
+    {PROC_LISTENER, LM_RESULT, "......y.."},
     {PROC_LISTENER, LM_REJECTS, "y........"},
     {PROC_LISTENER, LM_PEER, "y........"},
     {PROC_LISTENER, LM_PEER_GONE, "y........"},
