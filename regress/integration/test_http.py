@@ -953,6 +953,23 @@ class OtherSettings(Http):
         self.refused(r, 431, "request.headers_too_large")
 
 
+class SmallStack(Http):
+    @classmethod
+    def conf(cls, w):
+        return None
+
+    def test_T046_deep_json_on_a_small_stack(self):
+        svc = self.start({"rules": rules(self.world)}, world=self.world,
+                         before=("sh", "-c", 'ulimit -s 256; exec "$@"',
+                                 "sh"))
+        for body in (b"[" * 100_000, b'{"a":' * 100_000,
+                     b'{"a":' * 31 + b"1" + b"}" * 31):
+            r = self.raw(self.post(body))
+            self.among(r.code, ("request.bad_json", "args.unknown",
+                                "args.missing"))
+        self.health(svc)
+
+
 class UnixSocket(Http):
     @classmethod
     def conf(cls, w):
