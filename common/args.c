@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define FIRST 4 /* arguments that most calls do with */
+
 static void
 free_wiped(char *s, size_t len)
 {
@@ -55,9 +57,14 @@ args_add(struct args *as, const char *name, enum arg_type type)
 
 	if (as->n >= ABX_MAX_ARGS)
 		return NULL;
-	if (as->v == NULL &&
-	    (as->v = calloc(ABX_MAX_ARGS, sizeof(*as->v))) == NULL)
-		return NULL;
+	/* grow in powers of two from FIRST; n itself tells when */
+	if (as->n == 0 || (as->n >= FIRST && (as->n & (as->n - 1)) == 0)) {
+		a = reallocarray(as->v, as->n == 0 ? FIRST : as->n * 2,
+		    sizeof(*a));
+		if (a == NULL)
+			return NULL;
+		as->v = a;
+	}
 	a = &as->v[as->n];
 	memset(a, 0, sizeof(*a));
 	if ((a->name = strdup(name)) == NULL)

@@ -45,7 +45,8 @@ struct args {
 /* Free the contents (wiped) and make it empty. */
 void args_clear(struct args *);
 /* Add an empty argument of that name (copied); NULL when out of memory or
- * when there are ABX_MAX_ARGS already. */
+ * when there are ABX_MAX_ARGS already.  Pointers to earlier ones are no longer
+ * good then. */
 struct arg *args_add(struct args *, const char *name, enum arg_type);
 /* The argument of that name, or NULL. */
 struct arg *args_find(const struct args *, const char *name);

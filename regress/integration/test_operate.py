@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: ISC
+"""What an operator does to a running service: reload, status, panic; and what
+holds across it: snapshots, idempotency keys, peers of unix sockets."""
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+
+from abxtest import (ADMIN, ALICE, BUILD, READ, TOKENS, Case, Conn, fds,
+                     family, until)
+
+LONG = bool(os.environ.get("ABX_LONG"))
+
+
+def abxctl(svc, *argv):
+    return subprocess.run([f"{BUILD}/abxctl", "-f", svc.file, *argv],
+                          env={**svc.env, **TOKENS}, text=True,
+                          capture_output=True, timeout=60)
+
+
+class Reload(Case):
+    @classmethod
+    def fill(cls, w):
+        w.put("w/a.txt", "hello")
+        w.put("w/two/b.txt", "two")
+        w.put("w/three/c.txt", "three")
+
+    def config(self, w):
+        return {"reload": "sighup", "allow_lint_errors": True, "rules": [
+            {"allow": READ + ["files.upload", "core.capabilities"],
+             "paths": w.w, "limits": {"concurrency": 64}},
+            {"allow": "commands.run", "limits": {"concurrency": 64},
+             "commands": {"allow": ["true", "sleep {int}"], "cwd": w.w}}]}
+
+    def served(self):
+        w = self.world
+        return self.start(self.config(w), world=w)
+
+    def test_T120_bad_ones_keep_the_old(self):
+        svc = self.served()
+        before = self.ok(svc.get("/capabilities")).json["revision"]
+        for raw, code in (("{broken", "config.syntax"),
+                          (json.dumps({**svc.config, "rulez": 1}),
+                           "config.unknown_key"),
+                          (json.dumps({**svc.config, "listen": [
+                              {"address": "127.0.0.1", "port": 1}]}),
+                           "config.needs_restart")):
+            svc.write(None, raw)
+            out = abxctl(svc, "reload")
+            self.eq((out.returncode, code in out.stdout + out.stderr),
+                    (2, True), f"{code}: {out.stdout}{out.stderr}")
+            self.ok(svc.download("a.txt"))
+        self.eq(self.ok(svc.get("/capabilities")).json["revision"], before)
+        # the broken one did not get past abxctl; SIGHUP brings it there
+        svc.write(None, "{broken")
+        svc.proc.send_signal(signal.SIGHUP)
+
+        def reloads():
+            return [r["ok"] for r in svc.audits()
+                    if r["op"] == "core.reload"]
+        until(3, lambda: len(reloads()) >= 3)
+        self.eq(reloads(), [False, False, False])
+
+    def test_good_one_tells_its_revision(self):
+        svc = self.served()
+        svc.config["rules"].append({"allow": "core.check"})
+        svc.write(svc.config)
+        out = abxctl(svc, "reload")
+        self.eq(out.returncode, 0, out.stderr)
+        self.among(self.ok(svc.get("/capabilities")).json["revision"],
+                   out.stdout.split())
+        svc.config["rules"][0]["allow"] = ["core.capabilities"]
+        svc.write(svc.config)
+        self.eq(abxctl(svc, "reload").returncode, 0)
+        self.refused(svc.download("a.txt"), 404, "op.not_enabled")
+
+    def test_off_by_default(self):
+        conf = self.config(self.world)
+        del conf["reload"]
+        svc = self.start(conf, world=self.world)
+        out = abxctl(svc, "reload")
+        self.eq((out.returncode, "config.reload_disabled" in out.stdout),
+                (2, True), out.stdout)
+
+    def test_vanished_principal(self):
+        """Its commands are killed, its connections closed."""
+        svc = self.served()
+        conn = Conn(svc)
+        self.addCleanup(conn.close)
+        body = json.dumps({"argv": ["sleep", "4242"]}).encode()
+        conn.send(b"POST /commands/run HTTP/1.1\r\nHost: localhost\r\n"
+                  b"Authorization: Bearer " + ALICE.encode() +
+                  b"\r\nContent-Type: application/json\r\nContent-Length: " +
+                  str(len(body)).encode() + b"\r\n\r\n" + body)
+
+        def running():
+            return [p for p in family(svc.proc.pid)
+                    if b"4242" in cmdline(p)]
+        self.eq(bool(until(5, running)), True, "the command runs")
+        svc.config["auth"] = {"tokens": [
+            t for t in svc.config["auth"]["tokens"]
+            if TOKENS[t["token_env"]] != ALICE]}
+        svc.write(svc.config)
+        self.eq(abxctl(svc, "reload").returncode, 0)
+        self.eq(until(5, lambda: not running()), True, "it is killed")
+        conn.ended()
+        self.refused(svc.download("a.txt", token=ALICE), 401, "auth.invalid")
+        self.ok(svc.download("a.txt", token=ADMIN))
+
+    def storm(self, svc, wrong, stop):
+        n = 0
+        while not stop.is_set():
+            n += 1
+            try:
+                a = (svc.download("a.txt"), svc.upload(f"up{n % 3}", b"x"),
+                     svc.run("true"))[n % 3] if n % 3 != 1 else \
+                    svc.upload(f"up-{threading.get_ident()}", b"x" * 999)
+                if a.status not in (200, 201):
+                    wrong.append(repr(a))
+            except (OSError, EOFError) as e:
+                wrong.append(repr(e))
+
+    def test_many_under_load(self):
+        """A third of them broken; nothing fails, nothing is left behind."""
+        svc, w = self.served(), self.world
+        wrong, stop = [], threading.Event()
+        threads = [threading.Thread(target=self.storm, args=(svc, wrong, stop))
+                   for _ in range(4)]
+        for t in threads:
+            t.start()
+        kinds = [
+            lambda c: c["rules"].append({"allow": "core.check"}),
+            lambda c: c.update(rulez=1),
+            lambda c: c["rules"].append(
+                {"allow": "files.list", "paths": w / "w/two"}),
+            lambda c: c["rules"][1]["commands"].update(cwd=w / "w/three"),
+            lambda c: c["rules"].append(
+                {"allow": "files.list", "paths": w / "w/missing"}),
+            lambda c: c["rules"].reverse()]
+        first = None
+        for n in range(200 if LONG else 36):
+            c = json.loads(json.dumps(svc.config))
+            kinds[n % 6](c)
+            svc.write(c)
+            out = abxctl(svc, "reload")
+            self.eq(out.returncode, 2 if n % 6 in (1, 4) else 0,
+                    out.stdout + out.stderr)
+            if n == 5:
+                first = {k: len(fds(p)) for k, p in svc.kids().items()}
+        stop.set()
+        for t in threads:
+            t.join()
+        self.eq(wrong[:3], [], f"{len(wrong)} went wrong")
+        self.eq(until(5, lambda: len(svc.kids()) == 4), True, svc.kids())
+        for name, pid in svc.kids().items():
+            self.under(len(fds(pid)), first[name] + 40, f"descriptors of {name}")
+
+
+def cmdline(pid):
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as f:
+            return f.read()
+    except OSError:
+        return b""
+
+
+class Control(Case):
+    @classmethod
+    def conf(cls, w):
+        return {"allow_lint_errors": True, "rules": [
+            {"allow": ["core.posture", "system.info"]},
+            {"allow": "commands.run",
+             "commands": {"allow": ["true", "sleep {int}"], "cwd": w.w}}]}
+
+    def test_status(self):
+        out = abxctl(self.svc, "--json", "status")
+        self.eq(out.returncode, 0, out.stderr)
+        got = json.loads(out.stdout)
+        self.eq([got["processes"][p]["ready"]
+                 for p in ("listener", "pathd", "execd")], [True] * 3)
+        self.eq(abxctl(self.svc, "status").returncode, 0)
+
+    def test_panic(self):
+        done = []
+        t = threading.Thread(target=lambda: done.append(
+            self.svc.run("sleep", "4343")))
+        t.start()
+        self.eq(bool(until(5, lambda: [
+            p for p in family(self.svc.proc.pid) if b"4343" in cmdline(p)])),
+            True)
+        self.eq(abxctl(self.svc, "panic").returncode, 0)
+        t.join(10)
+        self.eq(self.ok(done[0]).json["cancelled"], True)
+        a = self.svc.run("true")
+        self.refused(a, 503, "sandbox.unavailable")
+        self.eq(a.json["details"], {"layer": "panic"})
+        self.eq(abxctl(self.svc, "resume").returncode, 0)
+        self.ok(self.svc.run("true"))
+
+    def test_posture(self):
+        got = self.ok(self.svc.get("/posture")).json
+        for name in ("abx-listener", "abx-monitor", "abx-pathd", "abx-execd"):
+            self.eq((got["processes"][name]["seccomp"],
+                     got["processes"][name]["no_new_privs"]), ("2", "1"), name)
+        self.eq(set(self.ok(self.svc.get("/system/info")).json),
+                {"system", "kernel", "architecture", "cpus", "memory_total",
+                 "memory_free", "uptime_s"})
+
+    def test_unreached(self):
+        svc = self.start({"rules": []})
+        svc.stop()
+        self.eq(abxctl(svc, "status").returncode, 3)
+
+
+class Idempotency(Case):
+    @classmethod
+    def fill(cls, w):
+        w.put("w/count.sh", "echo x >> log\nsleep 1\nwc -l < log\n")
+
+    @classmethod
+    def conf(cls, w):
+        return {"allow_lint_errors": True, "rules": [
+            {"allow": ["files.mkdir", "files.upload", "files.stat"],
+             "paths": w.w},
+            {"allow": "commands.run",
+             "commands": {"allow": ["sh count.sh"], "cwd": w.w}}]}
+
+    def test_T123_same_key(self):
+        h = {"Idempotency-Key": "k1"}
+        a = self.ok(self.svc.rpc("files.mkdir", {"path": "d"}, headers=h), 201)
+        b = self.ok(self.svc.rpc("files.mkdir", {"path": "d"}, headers=h), 201)
+        self.eq(a.body, b.body)
+        c = self.svc.rpc("files.mkdir", {"path": "e"}, headers=h)
+        self.refused(c, 409, "idempotency.mismatch")
+        self.eq(c.header("x-should-retry"), "false")
+        self.refused(self.svc.rpc("files.mkdir", {"path": "d"}), 409,
+                     "fs.exists")
+
+    def test_a_run_at_once_and_later(self):
+        h, got = {"Idempotency-Key": "k2"}, []
+
+        def ask():
+            got.append(self.svc.rpc("commands.run", {
+                "argv": ["sh", "count.sh"]}, headers=h))
+        threads = [threading.Thread(target=ask) for _ in range(3)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        ask()
+        self.eq([self.ok(a).json["stdout"] for a in got], ["1\n"] * 4)
+        self.eq(self.world.get("w/log"), b"x\n")
+
+    def test_refusals_are_not_kept(self):
+        h = {"Idempotency-Key": "k3"}
+        self.refused(self.svc.rpc("files.mkdir", {"path": "/etc/x"},
+                                  headers=h), 403, "policy.path_not_allowed")
+        self.ok(self.svc.rpc("files.mkdir", {"path": "f"}, headers=h), 201)
+
+
+class Peers(Case):
+    def test_uid_is_a_principal(self):
+        w = self.world
+        w.put("w/a.txt", "hello")
+        w.own()
+        path = w / "conf/sock"
+        svc = self.start({
+            "auth": {"peers": [{"uid": os.getuid(), "id": "bob",
+                                "roles": []}]},
+            "rules": [{"allow": "files.download", "paths": w.w,
+                       "principals": ["id:bob"]}]}, world=w, unix=path)
+        a = self.ok(svc.download("a.txt", token=None))
+        self.eq(a.body, b"hello")
+        self.refused(svc.download("a.txt", token="no-such-token-0123456"),
+                     401, "auth.invalid")
+        self.eq(svc.audit_of(a)["principal"], "bob")
