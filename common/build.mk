@@ -47,7 +47,7 @@ POLICY_SRC = policy/model.c policy/findings.c policy/suggest.c policy/json.c \
 	policy/selector.c policy/argv.c policy/shlex.c policy/envrule.c \
 	policy/path.c policy/principal.c policy/scope.c policy/compile.c \
 	policy/index.c policy/schema.c policy/denypass.c policy/bound.c \
-	policy/command.c policy/admit.c policy/plan.c policy/decide.c \
+	policy/command.c policy/admit.c policy/cands.c policy/plan.c policy/decide.c \
 	policy/conffilter.c policy/filter.c policy/filter_lex.c policy/filter_frame.c \
 	policy/filter_redir.c policy/filter_word.c policy/filter_brace.c \
 	policy/filter_dollar.c policy/filter_cmd.c policy/filter_run.c \
@@ -105,7 +105,7 @@ PATHD_PURE_SRC = pathd/beneath.c pathd/walk.c pathd/roots.c pathd/deny.c \
 	pathd/list.c pathd/get.c pathd/sight.c pathd/stage.c pathd/copy.c
 EXECD_PURE_SRC = execd/profile.c execd/keep.c execd/launch/xl.c
 
-UNIT_SRC = regress/unit/http_parse.c regress/unit/target.c \
+UNIT_SRC = regress/unit/filter.c regress/unit/http_parse.c regress/unit/target.c \
 	regress/unit/digest.c \
 	regress/unit/body.c regress/unit/http_reply.c \
 	regress/unit/run_render.c regress/unit/listener.c \
@@ -246,6 +246,11 @@ $B/regress/cmd_calls: regress/privsep/cmd_calls.o
 	@mkdir -p $B/regress
 	${LINK} regress/privsep/cmd_calls.o
 
+$B/regress/decide: regress/bench/decide.o ${POLICY_O} ${CORE_O}
+	@mkdir -p $B/regress
+	${LINK} regress/bench/decide.o ${POLICY_O} ${CORE_O} ${L_REGEX} ${L_HASH} \
+	    ${L_COMMON}
+
 # --- unit tests: built with the sanitizers, run by "make unit" --------------
 # Everything pure goes into one archive, so a test links only what it uses.
 PURE_AO = ${CORE_AO} ${POLICY_AO} ${LISTENER_PURE_SRC:.c=.ao} \
@@ -296,7 +301,8 @@ check:
 	@MAKE="${MAKE}" regress/run
 
 # Against nginx, sandbox-agent, bubblewrap: ratios in one run.
-bench: all
+bench: all $B/regress/decide
+	@$B/regress/decide
 	@python3 regress/bench/bench.py
 
 unit: ${UNIT_BIN}

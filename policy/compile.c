@@ -399,6 +399,9 @@ policy_free(struct policy *p)
 	for (i = 0; i < OP_COUNT; i++) {
 		free(p->ops[i].allow);
 		free(p->ops[i].deny);
+		free(p->ops[i].allow_bits);
+		free(p->ops[i].deny_bits);
+		free(p->ops[i].allow_roots);
 		free(p->ops[i].roots);
 		strlist_clear(&p->ops[i].exec_dirs);
 	}

@@ -311,9 +311,14 @@ allow_pass(struct decider *de)
 		d->param = param;
 		return winner_fill(de, &priv->cands[i]);
 	}
-	if (priv->ncands == 0) { /* core.health without a rule */
+	if (priv->ncands == 0 && de->call->op == OP_core_health) {
 		d->allowed = 1;
 		d->limit_key = ops[de->call->op].id;
+		return 0;
+	}
+	if (priv->passed_first) {
+		d->code = C_POL_PATH_NOT_ALLOWED;
+		d->param = priv->values[0].param->name;
 		return 0;
 	}
 	d->code = d->trace[0].code;

@@ -15,19 +15,23 @@ deny_collect(
     const struct policy *p, const struct call *c, struct plan_priv *priv)
 {
 	const struct opidx *x = &p->ops[c->op];
+	const struct stmt **d;
 	size_t i;
 
 	/* Health can only be removed by name; it was asked at the mount. */
 	if (x->ndeny == 0 || c->op == OP_core_health)
 		return 0;
-	priv->denies = calloc(x->ndeny, sizeof(*priv->denies));
-	if (priv->denies == NULL)
-		return -1;
-	for (i = 0; i < x->ndeny; i++)
-		if (stmt_matches(&x->deny[i], c->who, priv->who_bits)) {
-			priv->denies[priv->ndenies++] = &x->deny[i];
-			priv->path_denies += x->deny[i].rule->deny_paths.n;
-		}
+	for (i = stmt_next(x->deny_bits, 0, x->ndeny, priv->who_bits);
+	     i < x->ndeny;
+	     i = stmt_next(x->deny_bits, i + 1, x->ndeny, priv->who_bits)) {
+		if (!stmt_matches(&x->deny[i], c->who, priv->who_bits))
+			continue;
+		d = grow((void **)&priv->denies, &priv->ndenies, sizeof(*d));
+		if (d == NULL)
+			return -1;
+		*d = &x->deny[i];
+		priv->path_denies += x->deny[i].rule->deny_paths.n;
+	}
 	return 0;
 }
 

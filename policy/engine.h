@@ -202,6 +202,12 @@ struct opidx {
 	size_t nallow;
 	struct stmt *deny; /* in declaration order */
 	size_t ndeny;
+	/* Of each statement the bits of its principals, all of them for one
+	 * that speaks to everybody: what cannot match is passed over eight at
+	 * once. */
+	uint64_t *allow_bits, *deny_bits;
+	/* And of its roots, for ops with one path; NULL for others. */
+	uint64_t *allow_roots;
 	struct scope_root *roots; /* every allow anchor, once */
 	size_t nroots;
 	struct strlist exec_dirs;    /* of all allow statements */
@@ -227,6 +233,9 @@ int policy_index(struct policy *);
 const struct pscope *rule_scope(const struct prule *, const struct op_param *);
 int stmt_matches(
     const struct stmt *, const struct principal *, uint64_t who_bits);
+/* The first of n bit sets, from i on, that has one of the caller's; n when
+ * there is none. */
+size_t stmt_next(const uint64_t *bits, size_t i, size_t n, uint64_t who_bits);
 /* 1 when a directory that no call may touch covers the path. */
 int system_denies(const struct policy *, const char *path);
 /* Its patterns as texts: 0, -1 or 1 as pglobs_texts. */
@@ -284,6 +293,7 @@ struct plan_priv {
 	struct cmdline cmd;
 	struct pcand *cands;
 	size_t ncands;
+	int passed_first; /* a statement before them has no root for the path */
 	struct pslot *slots; /* of all candidates */
 	uint64_t *uses;	     /* per item: bit i: value i resolves to it */
 	const struct stmt **denies;  /* deny rules that matter here */
@@ -293,6 +303,19 @@ struct plan_priv {
 	const char *reason, *param;
 	int mounted;
 };
+
+/* ---- cands.c ---- */
+
+/* What the roots of an op's statements are; again when one got another
+ * spelling.  0 or -1. */
+int cands_index(const struct policy *, uint16_t op, struct opidx *);
+/* 1 when an allow statement of the op speaks to the caller. */
+int cands_any(const struct policy *, uint16_t op, const struct principal *,
+    uint64_t who_bits);
+/* The statements to try, but those that cannot admit the path (with explain
+ * all of them): 0 or -1. */
+int cands_collect(
+    const struct policy *, const struct call *, struct plan_priv *);
 
 /* ---- denypass.c ---- */
 

@@ -98,6 +98,33 @@ stmt_matches(
 	       principals_match(&st->rule->principals, st->bits, who, who_bits);
 }
 
+size_t
+stmt_next(const uint64_t *b, size_t i, size_t n, uint64_t who_bits)
+{
+	for (; n - i >= 8; i += 8)
+		if (((b[i] | b[i + 1] | b[i + 2] | b[i + 3] | b[i + 4] |
+			 b[i + 5] | b[i + 6] | b[i + 7]) &
+			who_bits) != 0)
+			break;
+	while (i < n && (b[i] & who_bits) == 0)
+		i++;
+	return i;
+}
+
+static int
+bits_of(const struct stmt *st, size_t n, uint64_t **out)
+{
+	size_t i;
+
+	if (n == 0)
+		return 0;
+	if ((*out = calloc(n, sizeof(**out))) == NULL)
+		return -1;
+	for (i = 0; i < n; i++)
+		(*out)[i] = st[i].all ? UINT64_MAX : st[i].bits;
+	return 0;
+}
+
 /* ---- anchors and programs ---- */
 
 static int
@@ -245,6 +272,11 @@ policy_index(struct policy *p)
 				return -1;
 		if (x->nallow > 1)
 			qsort(x->allow, x->nallow, sizeof(*x->allow), stmt_cmp);
+		if (bits_of(x->allow, x->nallow, &x->allow_bits) == -1 ||
+		    bits_of(x->deny, x->ndeny, &x->deny_bits) == -1)
+			return -1;
+		if (cands_index(p, op, x) == -1)
+			return -1;
 		if (index_anchors(x, &ops[op]) == -1 || mark_op(p, op) == -1)
 			return -1;
 	}
@@ -347,6 +379,7 @@ policy_set_root(struct policy *p, size_t i, const char *canonical)
 {
 	struct proot *r;
 	char *copy;
+	uint16_t op;
 	size_t k;
 
 	if (i >= p->nroots || !path_is_normal(canonical))
@@ -365,6 +398,9 @@ policy_set_root(struct policy *p, size_t i, const char *canonical)
 	if (r->canon != r->path)
 		free(r->canon);
 	r->canon = copy;
+	for (op = 0; op < OP_COUNT; op++)
+		if (cands_index(p, op, &p->ops[op]) == -1)
+			return -1;
 	return 0;
 }
 
@@ -444,7 +480,9 @@ op_mounted(const struct policy *p, uint16_t op, const struct principal *who,
 		return 0;
 	if (op == OP_core_health)
 		return health_mounted(x, who, who_bits);
-	for (i = 0; i < x->nallow; i++)
+	for (i = stmt_next(x->allow_bits, 0, x->nallow, who_bits);
+	     i < x->nallow;
+	     i = stmt_next(x->allow_bits, i + 1, x->nallow, who_bits))
 		if (stmt_matches(&x->allow[i], who, who_bits))
 			return 1;
 	return 0;

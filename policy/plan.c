@@ -391,41 +391,17 @@ command_fill(struct planner *pl, struct pcand *cand)
 
 /* ---- the steps ---- */
 
+/* 1 when a statement speaks to the caller, or health needs none. */
 static int
-cands_collect(struct planner *pl)
+mount(const struct planner *pl)
 {
-	const struct opidx *x = &pl->p->ops[pl->call->op];
-	struct plan_priv *priv = pl->priv;
-	struct pcand *cand;
-	size_t i;
-
-	for (i = 0; i < x->nallow; i++) {
-		if (!stmt_matches(&x->allow[i], pl->call->who, priv->who_bits))
-			continue;
-		cand =
-		    grow((void **)&priv->cands, &priv->ncands, sizeof(*cand));
-		if (cand == NULL)
-			return -1;
-		cand->st = &x->allow[i];
-		cand->cwd = (struct pslot){-1, C_OK};
-	}
-	return 0;
-}
-
-/* The candidates; 1 when there are any, or health needs none. */
-static int
-mount(struct planner *pl)
-{
+	const struct principal *who = pl->call->who;
 	uint16_t op = pl->call->op;
 
-	if (op == OP_core_health &&
-	    !op_mounted(pl->p, op, pl->call->who, pl->priv->who_bits))
-		return 0;
-	if (op >= OP_COUNT || pl->p->ops[op].removed != NULL)
-		return 0;
-	if (cands_collect(pl) == -1)
-		return -1;
-	return pl->priv->ncands > 0 || op == OP_core_health;
+	if (op == OP_core_health)
+		return op_mounted(pl->p, op, who, pl->priv->who_bits);
+	return op < OP_COUNT && pl->p->ops[op].removed == NULL &&
+	       cands_any(pl->p, op, who, pl->priv->who_bits);
 }
 
 static int
@@ -485,9 +461,9 @@ plan_steps(struct planner *pl)
 	const char *late_param = NULL;
 
 	priv->mounted = mount(pl);
-	if (priv->mounted <= 0) {
+	if (!priv->mounted) {
 		*code = C_OP_NOT_ENABLED;
-		return priv->mounted;
+		return 0;
 	}
 	pl->op = &ops[pl->call->op];
 	if (args_take(pl, &late, &late_param) == -1)
@@ -503,7 +479,7 @@ plan_steps(struct planner *pl)
 	}
 	if (*code != C_OK)
 		return 0;
-	return cands_fill(pl);
+	return cands_collect(pl->p, pl->call, priv) == -1 ? -1 : cands_fill(pl);
 }
 
 /* An operation that this version does not have is one that is not enabled, but

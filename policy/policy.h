@@ -235,6 +235,7 @@ struct call {
 	const struct args *args;
 	const struct principal *who;
 	const char *session; /* or NULL */
+	int explain;	     /* try every statement, for the trace */
 };
 
 /* A path that must be resolved before a decision. */
@@ -311,7 +312,7 @@ struct decision {
 	struct target cwd;  /* valid when cwd_item >= 0 */
 	int cwd_readonly;
 	struct strlist rules; /* of the command policy that matched, by name */
-	struct dtrace *trace; /* every statement tried, in order */
+	struct dtrace *trace; /* with explain every statement, in order */
 	size_t ntrace;
 };
 /* facts[i] answers plan->items[i]; NULL when nothing was to be resolved.  The

@@ -130,6 +130,7 @@ ask(struct explain *e, struct confset *cs)
 	e->call.args = &e->args;
 	e->call.who = &e->who;
 	e->call.session = e->session;
+	e->call.explain = 1;
 	r = policy_args_words(
 	    &e->args, e->call.op, e->words.v, e->words.n, &bad);
 	if (r == 1)
