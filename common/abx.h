@@ -33,6 +33,8 @@
 #define ABX_MAX_DENY 1024	 /* patterns in one deny set */
 #define ABX_MAX_BINDS 64	 /* SPAWN_BIND before one SPAWN */
 
+#define ABX_MAX_EDITS 1024	 /* replacements in one files.edit */
+#define ABX_DIFF_MAX (48 * 1024) /* bytes of the diff of a dry run */
 #define ABX_PATTERN_MAX 4096	 /* bytes of a pattern to search for */
 
 #define ABX_FD_PARENT 3 /* a child's channel to the parent */

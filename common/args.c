@@ -151,10 +151,11 @@ arg_put(struct wbuf *w, const struct arg *a)
 		break;
 	case A_LIST:
 	case A_MAP:
+	case A_ROWS:
 		wput_u32(w, (uint32_t)a->n);
 		for (i = 0; i < a->n; i++) {
 			wput_str(w, a->list[i]);
-			if (a->type == A_MAP)
+			if (a->type != A_LIST)
 				wput_str(w, a->vals[i]);
 		}
 		break;
@@ -195,6 +196,7 @@ static int
 arg_get_list(struct rbuf *r, struct arg *a)
 {
 	uint32_t n = rget_u32(r);
+	int pairs = a->type != A_LIST;
 	char *k, *v = NULL;
 	int rc = 0;
 
@@ -202,9 +204,9 @@ arg_get_list(struct rbuf *r, struct arg *a)
 		return -1;
 	while (n-- > 0 && rc == 0 && !r->err) {
 		k = rget_str(r, ABX_BODY_MAX);
-		if (k != NULL && a->type == A_MAP)
+		if (k != NULL && pairs)
 			v = rget_str(r, ABX_BODY_MAX);
-		if (k == NULL || (a->type == A_MAP && v == NULL))
+		if (k == NULL || (pairs && v == NULL))
 			rc = -1;
 		else
 			rc = arg_push(a, k, v);
@@ -232,6 +234,7 @@ arg_get(struct rbuf *r, struct arg *a, int depth)
 									 : 0;
 	case A_LIST:
 	case A_MAP:
+	case A_ROWS:
 		return arg_get_list(r, a);
 	case A_ARGS:
 		if (depth > 0 || (a->sub = calloc(1, sizeof(*a->sub))) == NULL)
@@ -261,7 +264,7 @@ args_get_depth(struct rbuf *r, struct args *as, int depth)
 		if (rget_strto(r, name, sizeof(name)) == -1)
 			goto fail;
 		type = rget_u8(r);
-		if (r->err || type < A_STR || type > A_OTHER ||
+		if (r->err || type < A_STR || type > A_ROWS ||
 		    args_find(as, name) != NULL ||
 		    (a = args_add(as, name, type)) == NULL ||
 		    arg_get(r, a, depth) == -1)

@@ -19,10 +19,12 @@ enum arg_type {
 	A_NUM,	   /* any other JSON number; no value kept */
 	A_BOOL,
 	A_NULL,
-	A_LIST, /* list of strings, nothing else in it (may be empty) */
-	A_MAP,	/* object of strings; an empty object is A_MAP */
-	A_ARGS, /* object with other values: nested arguments */
-	A_OTHER /* a list with other values; its JSON text is kept as string */
+	A_LIST,	 /* list of strings, nothing else in it (may be empty) */
+	A_MAP,	 /* object of strings; an empty object is A_MAP */
+	A_ARGS,	 /* object with other values: nested arguments */
+	A_OTHER, /* a list with other values; its JSON text is kept as string */
+	A_ROWS /* list of objects of strings and integers: n keys, and n values
+		* with 's' or 'i' in front; an empty key ends a row */
 };
 
 struct arg {
@@ -31,8 +33,8 @@ struct arg {
 	int64_t i;   /* A_INT, A_BOOL */
 	char *s;     /* A_STR, A_QUERY, A_OTHER: owned, NUL-terminated */
 	size_t len;  /* bytes of s */
-	char **list; /* A_LIST: n strings; A_MAP: n keys */
-	char **vals; /* A_MAP: n values */
+	char **list; /* A_LIST: n strings; A_MAP, A_ROWS: n keys */
+	char **vals; /* A_MAP, A_ROWS: n values */
 	size_t n;
 	struct args *sub; /* A_ARGS */
 };

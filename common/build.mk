@@ -33,7 +33,7 @@ L_REGEX = -lpcre2-8
 # BASE is linked into the static launcher too: libc only.
 BASE_SRC = common/wire.c common/imsg.c common/msg.c
 COMMON_SRC = common/args.c common/payload.c \
-	common/payload_exec.c common/ops.c common/codes.c \
+	common/payload_exec.c common/payload_files.c common/ops.c common/codes.c \
 	common/frame.c common/hash.c common/size.c common/log.c common/glob.c \
 	common/entry.c
 PROC_SRC = common/chan.c common/proc.c common/jail.c
@@ -78,7 +78,7 @@ LAUNCH_SRC = execd/launch/launch.c execd/launch/init.c \
 
 MONITOR_SRC = monitor/main.c monitor/filter.c monitor/gate.c monitor/req.c \
 	monitor/principal.c monitor/limits.c monitor/answer.c monitor/step.c \
-	monitor/work.c monitor/work_files.c monitor/work_run.c monitor/worker.c monitor/peers.c \
+	monitor/work.c monitor/work_files.c monitor/work_run.c monitor/worker.c monitor/worker_files.c monitor/peers.c \
 	monitor/core.c monitor/audit.c monitor/snap.c monitor/control.c monitor/idem.c monitor/host.c monitor/peerid.c monitor/load.c monitor/confset.c \
 	monitor/conffile.c monitor/confdirs.c
 
@@ -102,7 +102,8 @@ LISTENER_PURE_SRC = listener/auth.c listener/body.c listener/digest.c listener/f
 MONITOR_PURE_SRC = monitor/gate.c monitor/conffile.c monitor/confdirs.c
 PATHD_PURE_SRC = pathd/beneath.c pathd/walk.c pathd/roots.c pathd/deny.c \
 	pathd/parents.c pathd/tree.c pathd/dir.c pathd/journal.c pathd/put.c \
-	pathd/list.c pathd/get.c pathd/sight.c pathd/stage.c pathd/copy.c
+	pathd/list.c pathd/get.c pathd/sight.c pathd/stage.c pathd/copy.c \
+	pathd/replace.c pathd/udiff.c pathd/edit.c
 EXECD_PURE_SRC = execd/profile.c execd/keep.c execd/launch/xl.c
 
 UNIT_SRC = regress/unit/filter.c regress/unit/http_parse.c regress/unit/target.c \
@@ -118,7 +119,7 @@ UNIT_SRC = regress/unit/filter.c regress/unit/http_parse.c regress/unit/target.c
 	regress/unit/words.c regress/unit/policy_prop.c regress/unit/codes.c \
 	regress/unit/walk.c regress/unit/beneath.c regress/unit/pathd_put.c \
 	regress/unit/pathd_dir.c regress/unit/pathd_proto.c \
-	regress/unit/pathd_copy.c \
+	regress/unit/pathd_copy.c regress/unit/pathd_edit.c \
 	regress/unit/execd_keep.c regress/unit/execd_profile.c \
 	regress/unit/execd_xl.c
 

@@ -112,7 +112,7 @@ ref_get(struct rbuf *r, struct rootref *f)
 		r->err = 1;
 }
 
-static void
+void
 refs_put(struct wbuf *w, const struct rootref *f, size_t n)
 {
 	size_t i;
@@ -122,7 +122,7 @@ refs_put(struct wbuf *w, const struct rootref *f, size_t n)
 		ref_put(w, &f[i]);
 }
 
-static void
+void
 refs_get(struct rbuf *r, struct rootref **f, size_t *n)
 {
 	uint16_t count = rget_u16(r);
@@ -143,7 +143,7 @@ refs_get(struct rbuf *r, struct rootref **f, size_t *n)
 		ref_get(r, &(*f)[i]);
 }
 
-static void
+void
 mtime_get(struct rbuf *r, int64_t *s, uint32_t *ns)
 {
 	*s = rget_i64(r);
@@ -704,74 +704,6 @@ mutate_get(struct rbuf *r, struct mutate *m)
 	m->mode = rget_u32(r);
 	strlist_get(r, &m->deny, ABX_MAX_DENY, ABX_PATH_MAX * 2);
 	GET_END(r, m, mutate_clear);
-}
-
-void
-bulk_clear(struct bulk *b)
-{
-	size_t i;
-
-	target_clear(&b->dst);
-	for (i = 0; i < b->nsrc; i++)
-		target_clear(&b->src[i]);
-	free(b->src);
-	strlist_clear(&b->names);
-	free(b->pattern);
-	free(b->refs);
-	strlist_clear(&b->deny);
-	memset(b, 0, sizeof(*b));
-}
-
-void
-bulk_put(struct wbuf *w, const struct bulk *b)
-{
-	size_t i;
-
-	wput_u8(w, b->has_dst);
-	if (b->has_dst)
-		target_put(w, &b->dst);
-	wput_u16(w, (uint16_t)b->nsrc);
-	for (i = 0; i < b->nsrc; i++)
-		target_put(w, &b->src[i]);
-	strlist_put(w, &b->names);
-	wput_str(w, b->pattern);
-	wput_u16(w, b->flags);
-	wput_u64(w, b->max_bytes);
-	wput_u64(w, b->max_entries);
-	refs_put(w, b->refs, b->nrefs);
-	strlist_put(w, &b->deny);
-}
-
-static void
-sources_get(struct rbuf *r, struct bulk *b)
-{
-	uint16_t n = rget_u16(r);
-
-	if (n > ABX_MAX_RESOLVE ||
-	    (n > 0 && (b->src = calloc(n, sizeof(*b->src))) == NULL))
-		r->err = 1;
-	while (!r->err && b->nsrc < n)
-		if (target_get(r, &b->src[b->nsrc]) == 0)
-			b->nsrc++;
-}
-
-int
-bulk_get(struct rbuf *r, struct bulk *b)
-{
-	memset(b, 0, sizeof(*b));
-	if ((b->has_dst = (uint8_t)rget_bool(r)))
-		target_get(r, &b->dst);
-	sources_get(r, b);
-	strlist_get(r, &b->names, ABX_MAX_RESOLVE, ABX_PATH_MAX);
-	b->pattern = rget_str(r, ABX_PATTERN_MAX);
-	b->flags = rget_u16(r);
-	b->max_bytes = rget_u64(r);
-	b->max_entries = rget_u64(r);
-	refs_get(r, &b->refs, &b->nrefs);
-	strlist_get(r, &b->deny, ABX_MAX_DENY, ABX_PATH_MAX * 2);
-	if (b->names.n != b->nsrc || (b->nsrc == 0 && !b->has_dst))
-		r->err = 1;
-	GET_END(r, b, bulk_clear);
 }
 
 void

@@ -38,6 +38,11 @@ struct rootref {
 	char sub[ABX_ID_MAX + 1]; /* "" or one safe component */
 };
 
+void refs_put(struct wbuf *, const struct rootref *, size_t n);
+void refs_get(struct rbuf *, struct rootref **, size_t *n);
+/* A time: seconds, and nanoseconds below one. */
+void mtime_get(struct rbuf *, int64_t *, uint32_t *);
+
 /* What pathd found out about one path (design: facts). */
 enum facts_status { FS_OK = 0, FS_OUTSIDE, FS_INVALID, FS_ERRNO };
 enum facts_kind { FK_MISSING = 0, FK_FILE, FK_DIR, FK_LINK, FK_OTHER };
@@ -217,6 +222,7 @@ enum path_flag {
 	PF_GZIP = 512,	    /* EXPORT, ARCHIVE, IMPORT */
 	PF_NAMES = 1024,    /* SEARCH: for names, else in contents */
 	PF_REGEX = 2048,    /* SEARCH: the pattern is one */
+	PF_DRY = 8192,	    /* EDIT: only say what would change */
 	PF_NOCASE = 4096,   /* SEARCH */
 	PF_DIGEST = 256	    /* PUT: it must be this one */
 };
@@ -287,6 +293,40 @@ struct bulk {
 void bulk_clear(struct bulk *);
 void bulk_put(struct wbuf *, const struct bulk *);
 int bulk_get(struct rbuf *, struct bulk *);
+
+/* Replace find by replace in a file, count times exactly. */
+struct edit_row {
+	char *find, *replace;
+	uint32_t count;
+};
+struct edit {
+	struct target target;
+	uint16_t flags;	    /* PF_HARDLINKS, PF_EXACT, PF_DRY */
+	uint64_t max_bytes; /* UINT64_MAX: no limit */
+	/* PF_EXACT: as it was when it was decided on */
+	uint64_t size;
+	int64_t mtime;
+	uint32_t mtime_ns;
+	struct edit_row *row; /* owned; applied one behind the other */
+	size_t nrow;
+};
+void edit_clear(struct edit *);
+void edit_put(struct wbuf *, const struct edit *);
+int edit_get(struct rbuf *, struct edit *);
+
+struct edit_fin {
+	uint64_t count; /* replacements */
+	uint64_t size;	/* of the file as it now is */
+	int64_t mtime;
+	uint32_t mtime_ns;
+	uint64_t dev, ino;
+	uint8_t truncated; /* the diff is */
+	uint8_t *diff;	   /* owned; hunks of a unified diff, PF_DRY only */
+	size_t difflen;
+};
+void edit_fin_clear(struct edit_fin *);
+void edit_fin_put(struct wbuf *, const struct edit_fin *);
+int edit_fin_get(struct rbuf *, struct edit_fin *);
 
 struct done {
 	uint16_t code;	/* enum code */

@@ -7,6 +7,7 @@
 #include "listener/body.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -138,6 +139,26 @@ scan(char *s, size_t len)
 	return 0;
 }
 
+/* 1 when it is a list of objects that hold strings and integers only. */
+static int
+is_rows(json_t *v)
+{
+	size_t i, n = 0;
+	const char *key;
+	json_t *o, *x;
+
+	json_array_foreach(v, i, o)
+	{
+		if (!json_is_object(o))
+			return 0;
+		n += json_object_size(o) + 1;
+		json_object_foreach(o, key,
+		    x) if (*key == '\0' || (!json_is_string(x) &&
+					       !json_is_integer(x))) return 0;
+	}
+	return n > 0 && n <= ABX_MAX_ARGV;
+}
+
 /* The type that a list or object travels as. */
 static enum arg_type
 shape(json_t *v, int nested)
@@ -148,7 +169,9 @@ shape(json_t *v, int nested)
 
 	if (json_is_array(v)) {
 		json_array_foreach(
-		    v, i, x) if (!json_is_string(x)) return A_OTHER;
+		    v, i, x) if (!json_is_string(x)) return is_rows(v)
+		    ? A_ROWS
+		    : A_OTHER;
 		return A_LIST;
 	}
 	if (json_object_size(v) > ABX_MAX_ARGV)
@@ -186,6 +209,46 @@ fill_map(struct arg *a, json_t *v)
 	json_object_foreach(
 	    v, key, x) if (arg_push(a, key, json_string_value(x)) ==
 			   -1) return C_SRV_INTERNAL;
+	return C_OK;
+}
+
+/* One member of a row, its type in front of the value. */
+static int
+push_member(struct arg *a, const char *key, const json_t *x)
+{
+	char num[24], *text;
+	size_t len;
+	int rc;
+
+	if (json_is_integer(x)) {
+		snprintf(num, sizeof(num), "i%lld",
+		    (long long)json_integer_value(x));
+		return arg_push(a, key, num);
+	}
+	len = json_string_length(x);
+	if ((text = malloc(len + 2)) == NULL)
+		return -1;
+	text[0] = 's';
+	memcpy(text + 1, json_string_value(x), len + 1);
+	rc = arg_push(a, key, text);
+	freezero(text, len + 2);
+	return rc;
+}
+
+static enum code
+fill_rows(struct arg *a, json_t *v)
+{
+	const char *key;
+	json_t *o, *x;
+	size_t i;
+
+	json_array_foreach(v, i, o)
+	{
+		json_object_foreach(o, key,
+		    x) if (push_member(a, key, x) == -1) return C_SRV_INTERNAL;
+		if (arg_push(a, "", "") == -1)
+			return C_SRV_INTERNAL;
+	}
 	return C_OK;
 }
 
@@ -244,6 +307,8 @@ fill(struct arg *a, json_t *v)
 		if ((a->sub = calloc(1, sizeof(*a->sub))) == NULL)
 			return C_SRV_INTERNAL;
 		return add_members(v, a->sub, 1, NULL, NULL);
+	case A_ROWS:
+		return fill_rows(a, v);
 	case A_OTHER:
 		return fill_other(a, v);
 	default:

@@ -40,6 +40,7 @@ enum gate_handler {
 	GH_PUT_FIN,
 	GH_LIST_ANS,
 	GH_DONE,
+	GH_EDIT_ANS,
 	GH_HELLO,
 	GH_STARTED,
 	GH_RUN,

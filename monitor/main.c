@@ -35,6 +35,7 @@ static const req_handler handlers[] = {
     [GH_PUT_FIN] = worker_put_fin,
     [GH_LIST_ANS] = worker_list_ans,
     [GH_DONE] = worker_done,
+    [GH_EDIT_ANS] = worker_edit_ans,
     [GH_STARTED] = worker_started,
     [GH_RUN] = worker_run,
     [GH_IN] = worker_in,

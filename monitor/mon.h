@@ -199,6 +199,7 @@ int worker_put_ans(struct req *, struct imsg *);
 int worker_put_fin(struct req *, struct imsg *);
 int worker_list_ans(struct req *, struct imsg *);
 int worker_done(struct req *, struct imsg *);
+int worker_edit_ans(struct req *, struct imsg *);
 int worker_started(struct req *, struct imsg *);
 int worker_run(struct req *, struct imsg *);
 int worker_in(struct req *, struct imsg *);

@@ -223,9 +223,8 @@ parse_mode(const char *s, uint32_t *mode)
 	return v > 0777 ? -1 : 0;
 }
 
-/* If-Match and If-None-Match (RFC 9110, 13.1) against what is there. */
-static enum code
-preconditions(const struct req *r, uint16_t *flags)
+enum code
+work_preconditions(const struct req *r, uint16_t *flags)
 {
 	const struct facts *f = facts_of(r, 0);
 	const char *match = r->ask.if_match;
@@ -274,7 +273,7 @@ work_upload(struct req *r, int *fd)
 		answer_error(r, C_ARGS_INVALID, "mode", NULL, 0);
 		return;
 	}
-	if ((c = preconditions(r, &q.flags)) != C_OK) {
+	if ((c = work_preconditions(r, &q.flags)) != C_OK) {
 		answer_error(r, c, "path", NULL, 0);
 		return;
 	}
@@ -374,6 +373,7 @@ static const struct {
     {OP_files_download, work_download},
     {OP_files_upload, work_upload},
     {OP_files_mkdir, work_mkdir},
+    {OP_files_edit, work_edit},
     {OP_files_copy, work_copy},
     {OP_files_move, work_move},
     {OP_files_delete, work_delete},

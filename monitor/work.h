@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/codes.h"
+
 struct req;
 struct facts;
 
@@ -19,6 +21,10 @@ void work_start(struct req *, int *fd);
 void work_reopened(struct req *, const struct facts *, int *fd);
 /* work_files.c */
 void work_copy(struct req *, int *fd);
+void work_edit(struct req *, int *fd);
+/* If-Match and If-None-Match (RFC 9110, 13.1) against the first path: C_OK and
+ * PF_ flags, or C_FS_CHANGED. */
+enum code work_preconditions(const struct req *, uint16_t *flags);
 /* work_run.c */
 void work_run_start(struct req *, int *fd);
 void work_run_reopened(struct req *, int *fd);

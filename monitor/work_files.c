@@ -4,9 +4,11 @@
  * Orders to pathd for operations on whole trees, made from the decision
  * alone.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/codes.h"
+#include "common/size.h"
 #include "monitor/mon.h"
 #include "monitor/work.h"
 
@@ -54,4 +56,102 @@ work_copy(struct req *r, int *fd)
 	if (!ask_bool(r, "overwrite"))
 		b.flags |= PF_NOREPLACE;
 	bulk_send(r, MP_COPY, &b);
+}
+
+/* ---- edit ---- */
+
+/* One member of a row into it: 0, or -1 when it has no place there. */
+static int
+edit_member(struct edit_row *row, const char *key, char *val)
+{
+	int text = val[0] == 's';
+	uint64_t n;
+
+	if (strcmp(key, "find") == 0 && text && val[1] != '\0')
+		row->find = val + 1;
+	else if (strcmp(key, "replace") == 0 && text)
+		row->replace = val + 1;
+	else if (strcmp(key, "count") == 0 && !text &&
+		 uint_parse(val + 1, strlen(val + 1), UINT32_MAX, &n) == 0 &&
+		 n > 0)
+		row->count = (uint32_t)n;
+	else
+		return -1;
+	return 0;
+}
+
+/* The rows of the argument, all borrowed from it: how many, or -1. */
+static long
+edit_rows(const struct arg *a, struct edit_row *rows)
+{
+	struct edit_row *row = rows;
+	size_t i;
+
+	for (i = 0; i < a->n; i++) {
+		if (row == rows + ABX_MAX_EDITS)
+			return -1;
+		if (row->count == 0)
+			row->count = 1;
+		if (a->list[i][0] != '\0') {
+			if (edit_member(row, a->list[i], a->vals[i]) == -1)
+				return -1;
+			continue;
+		}
+		if (row->find == NULL || row->replace == NULL)
+			return -1;
+		row++;
+	}
+	return row - rows;
+}
+
+static void
+edit_send(struct req *r, struct edit *e)
+{
+	const struct facts *f = &r->facts[r->dec.paths[0].item];
+	struct wbuf w;
+
+	e->target = r->dec.paths[0].target; /* borrowed */
+	e->flags |= r->dec.paths[0].flags & PF_HARDLINKS;
+	if (ask_bool(r, "dry_run"))
+		e->flags |= PF_DRY;
+	e->max_bytes = r->dec.max_bytes;
+	e->size = f->size;
+	e->mtime = f->mtime;
+	e->mtime_ns = f->mtime_ns;
+	wbuf_init(&w, IMSG_MAX_PAYLOAD);
+	edit_put(&w, e);
+	if (w.err)
+		answer_error(r, C_ARGS_TOO_LARGE, "edits", NULL, 0);
+	else
+		work_send(r, r->snap->pathd, MP_EDIT, -1, &w);
+	wbuf_free(&w);
+}
+
+void
+work_edit(struct req *r, int *fd)
+{
+	const struct arg *a = args_find(&r->ask.args, "edits");
+	struct edit e = {0};
+	enum code c;
+	long n = -1;
+
+	if (a == NULL ||
+	    (a->type != A_ROWS && a->type != A_LIST && a->type != A_OTHER)) {
+		answer_error(r, C_ARGS_TYPE, "edits", NULL, 0);
+		return;
+	}
+	e.row = calloc(ABX_MAX_EDITS, sizeof(*e.row));
+	if (e.row != NULL && a->type == A_ROWS)
+		n = edit_rows(a, e.row);
+	if (e.row == NULL)
+		answer_error(r, C_SRV_UNAVAILABLE, NULL, NULL, 1);
+	else if (n <= 0)
+		answer_error(r, C_ARGS_INVALID, "edits", NULL, 0);
+	else if ((c = work_preconditions(r, &e.flags)) != C_OK)
+		answer_error(r, c, "path", NULL, 0);
+	else {
+		e.nrow = (size_t)n;
+		edit_send(r, &e);
+	}
+	free(e.row);
 }

@@ -227,8 +227,8 @@ worker_done(struct req *r, struct imsg *m)
 	rbuf_init(&b, m->payload, m->len);
 	if (done_get(&b, &d) == -1 || rget_end(&b) == -1)
 		return -1;
-	/* for PUT and LIST it only ever says a failure */
-	if (stream && d.code == C_OK)
+	/* for PUT, LIST and EDIT it only ever says a failure */
+	if (d.code == C_OK && (stream || r->call.op == OP_files_edit))
 		return -1;
 	req_owed(r, NULL);
 	if (d.code != C_OK)

@@ -203,6 +203,23 @@ do_list_long(struct imsg *m)
 }
 
 static int
+do_edit_long(struct imsg *m)
+{
+	struct edit e;
+	struct rbuf r;
+	int rc = -1;
+
+	rbuf_init(&r, m->payload, m->len);
+	if (edit_get(&r, &e) == -1)
+		return -1;
+	if (rget_end(&r) == 0 && known_ref(&e.target.ref))
+		rc = pool_add(
+		    m->type, m->id, e.target.ref.root, m->payload, m->len);
+	edit_clear(&e);
+	return rc;
+}
+
+static int
 do_bulk_long(struct imsg *m)
 {
 	struct bulk b;
@@ -290,6 +307,7 @@ static const struct {
     {MP_RENAME, do_mutate},
     {MP_UNLINK, do_mutate},
     {MP_COPY, do_bulk_long},
+    {MP_EDIT, do_edit_long},
     {MP_CANCEL, do_cancel},
     {MP_ROOTS, do_roots},
 };

@@ -253,6 +253,8 @@ task_begins(const struct task *t)
 		return MP_PUT_ANS;
 	case MP_LIST:
 		return MP_LIST_ANS;
+	case MP_EDIT:
+		return MP_EDIT_ANS;
 	default:
 		return MP_DONE;
 	}
@@ -262,7 +264,8 @@ task_begins(const struct task *t)
 static int
 worker_answer(struct task *t, struct imsg *m)
 {
-	int last = m->type == MP_PUT_FIN || m->type == MP_DONE;
+	int last = m->type == MP_PUT_FIN || m->type == MP_DONE ||
+		   m->type == MP_EDIT_ANS;
 	int fd = m->fd;
 
 	if (t->begun ? m->type != MP_PUT_FIN || t->type != MP_PUT

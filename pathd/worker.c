@@ -15,6 +15,7 @@
 #include "common/msg.h"
 #include "pathd/copy.h"
 #include "pathd/dir.h"
+#include "pathd/edit.h"
 #include "pathd/journal.h"
 #include "pathd/worker.h"
 
@@ -233,6 +234,27 @@ do_copy(struct job *j, struct rbuf *r)
 }
 
 static void
+do_edit(struct job *j, struct rbuf *r)
+{
+	struct edit_fin fin;
+	struct edit e;
+	struct wbuf w;
+	enum code code;
+
+	if (edit_get(r, &e) == -1 || rget_end(r) == -1)
+		_exit(1);
+	if ((code = edit_run(j->pd, &e, &fin)) == C_OK) {
+		wbuf_init(&w, IMSG_MAX_PAYLOAD);
+		edit_fin_put(&w, &fin);
+		job_send(j, MP_EDIT_ANS, -1, &w);
+		wbuf_free(&w);
+	} else
+		job_done(j, (uint16_t)code, 0);
+	edit_fin_clear(&fin);
+	edit_clear(&e);
+}
+
+static void
 do_sweep(struct job *j, struct rbuf *r)
 {
 	if (journal_sweep(j->pd) > 0)
@@ -250,6 +272,7 @@ static const struct {
     {MP_UNLINK, do_unlink},
     {MP_RENAME, do_rename},
     {MP_COPY, do_copy},
+    {MP_EDIT, do_edit},
     {PW_SWEEP, do_sweep},
 };
 

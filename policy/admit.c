@@ -250,6 +250,7 @@ static const struct {
     {OP_files_download, {"path"}, out_download},
     {OP_files_upload, {"path"}, out_upload},
     {OP_files_mkdir, {"path"}, out_mkdir},
+    {OP_files_edit, {"path"}, out_download},
     {OP_files_copy, {"src", "dst"}, out_copy},
     {OP_files_move, {"src", "dst"}, out_move},
     {OP_files_delete, {"path"}, out_exists},

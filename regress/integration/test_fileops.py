@@ -242,5 +242,87 @@ class Copies(FileOps):
             self.eq(f.read(6), b"middle")
 
 
+class Edits(FileOps):
+    def edit(self, path, *edits, **more):
+        return self.svc.rpc("files.edit", {"path": path, "edits": [
+            dict(zip(("find", "replace", "count"), e)) for e in edits],
+            **more})
+
+    def setUp(self):
+        super().setUp()
+        self.among(self.svc.upload("e", b"one two two\nthree\n",
+                                   "&mode=600").status, (200, 201))
+
+    def text(self):
+        return self.world.get("w/e").decode()
+
+    def test_edit(self):
+        r = self.ok(self.edit("e", ("one", "1"), ("two", "2", 2))).json
+        self.eq((r["path"], r["replacements"]), ("e", 3))
+        self.eq(r["etag"], self.svc.stat("e").json["etag"])
+        self.eq(self.text(), "1 2 2\nthree\n")
+        self.eq(os.stat(self.world / "w/e").st_mode & 0o777, 0o600)
+        # each edit sees what the one before made
+        self.ok(self.edit("e", ("three", "four"), ("four", "five")))
+        self.eq(self.text(), "1 2 2\nfive\n")
+        self.ok(self.svc.call("POST", "/files/edit", {
+            "path": "e", "edits": [{"find": "five", "replace": "é\u0001"}]}))
+        self.eq(self.text(), "1 2 2\né\x01\n")
+
+    def test_all_or_none(self):
+        self.refused(self.edit("e", ("one", "1"), ("zzz", "")), 409,
+                     "edit.no_match")
+        self.refused(self.edit("e", ("one", "1"), ("two", "2")), 409,
+                     "edit.ambiguous")
+        self.refused(self.edit("e", ("two", "2", 3)), 409, "edit.no_match")
+        self.eq(self.text(), "one two two\nthree\n")
+
+    def test_arguments(self):
+        for edits in ([], [{}], [{"find": "a"}], [{"find": "", "replace": ""}],
+                      [{"find": "a", "replace": "b", "count": 0}],
+                      [{"find": "a", "replace": "b", "count": "1"}],
+                      [{"find": "a", "replace": "b", "x": "1"}],
+                      [{"find": 1, "replace": "b"}], ["a", "b"],
+                      [{"find": "a", "replace": ["b"]}],
+                      [{"find": "a", "replace": "b"}] * 2000):
+            r = self.svc.rpc("files.edit", {"path": "e", "edits": edits})
+            self.refused(r, 400, "args.invalid", what=str(edits)[:50])
+        for edits in ("a", 1, {"find": "a", "replace": "b"}, None):
+            r = self.svc.rpc("files.edit", {"path": "e", "edits": edits})
+            self.refused(r, 400, "args.type", what=str(edits))
+        self.refused(self.edit("e", ("one", "x" * 100_000)), 400,
+                     "args.too_large")
+
+    def test_dry_run(self):
+        r = self.ok(self.edit("e", ("one", "1"), dry_run=True)).json
+        self.eq(r["diff"], "--- e\n+++ e\n@@ -1,2 +1,2 @@\n-one two two\n"
+                "+1 two two\n three\n")
+        self.eq((r["dry_run"], r["diff_truncated"]), (True, False))
+        self.eq(r["etag"], self.svc.stat("e").json["etag"])
+        self.eq(self.text(), "one two two\nthree\n")
+        self.ok(self.svc.upload("big", b"\x01\n" * 40_000 + b"x"), 201)
+        r = self.ok(self.edit("big", ("\x01", "", 40_000), dry_run=True)).json
+        self.eq(r["diff_truncated"], True)
+
+    def test_if_match(self):
+        etag = self.svc.stat("e").json["etag"]
+        self.refused(self.edit("e", ("one", "1"), if_match='"no"'), 412,
+                     "fs.changed")
+        self.ok(self.edit("e", ("one", "1"), if_match=etag))
+        self.refused(self.edit("e", ("1", "2"), if_match=etag), 412,
+                     "fs.changed")
+
+    def test_paths(self):
+        w = self.world
+        self.refused(self.edit("gone", ("a", "b")), 404, "fs.not_found")
+        self.refused(self.edit(".", ("a", "b")), 403, "policy.root_protected")
+        self.refused(self.edit("vault/k.txt", ("a", "b")), 403,
+                     "policy.path_denied")
+        self.refused(self.edit("/etc/passwd", ("root", "b")), 403,
+                     "policy.path_not_allowed")
+        os.makedirs(w / "w/dir", exist_ok=True)
+        self.refused(self.edit("dir", ("a", "b")), 409, "fs.is_directory")
+
+
 if __name__ == "__main__":
     unittest.main()

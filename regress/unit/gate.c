@@ -37,6 +37,7 @@ static const struct {
     {PROC_PATHD, MP_PUT_FIN, "....yy..d"},
     {PROC_PATHD, MP_LIST_ANS, "...y....d"},
     {PROC_PATHD, MP_DONE, "...y....d"},
+    {PROC_PATHD, MP_EDIT_ANS, "...y....d"},
     {PROC_EXECD, ME_HELLO, "y........"},
     {PROC_EXECD, ME_STARTED, "...y...dd"},
     {PROC_EXECD, ME_RUN, "...y...dd"},

@@ -1,0 +1,96 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * Answers of pathd to edits and to operations on whole trees.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/entry.h"
+#include "monitor/mon.h"
+
+/* A JSON body in a writer as a string of its own, NULL when it failed. */
+static char *
+body_take(struct wbuf *w)
+{
+	char *out = NULL;
+
+	wput_u8(w, 0);
+	if (!w->err)
+		out = strdup((const char *)w->p);
+	wbuf_free(w);
+	return out;
+}
+
+/* ---- edit ---- */
+
+static void
+diff_put(struct wbuf *w, const char *path, const struct edit_fin *f, size_t n)
+{
+	struct wbuf text;
+
+	wbuf_init(&text, ABX_DIFF_MAX + 2 * ABX_PATH_MAX + 64);
+	if (f->difflen > 0) {
+		wput_raw(&text, "--- ", 4);
+		wput_raw(&text, path, strlen(path));
+		wput_raw(&text, "\n+++ ", 5);
+		wput_raw(&text, path, strlen(path));
+		wput_raw(&text, "\n", 1);
+		wput_raw(&text, f->diff, n);
+	}
+	json_raw_put(w, ",\"dry_run\":true,\"diff\":");
+	json_str_put(w, text.p == NULL ? "" : (char *)text.p, text.len);
+	json_raw_put(w, ",\"diff_truncated\":");
+	json_raw_put(w, f->truncated || n < f->difflen ? "true" : "false");
+	w->err |= text.err;
+	wbuf_free(&text);
+}
+
+/* With at most n bytes of the diff; NULL when that is too much. */
+static char *
+edit_body(const struct req *r, const struct edit_fin *f, size_t n)
+{
+	const char *path = ask_text(r, "path");
+	char etag[ETAG_SIZE];
+	struct wbuf w;
+
+	if (path[0] == '\0')
+		path = r->dec.paths[0].canonical;
+	etag_make(etag, f->dev, f->ino, f->size, f->mtime, f->mtime_ns);
+	wbuf_init(&w, 80 * 1024);
+	json_raw_put(&w, "{\"path\":");
+	json_str_put(&w, path, strlen(path));
+	json_raw_put(&w, ",\"replacements\":");
+	json_uint_put(&w, f->count);
+	json_raw_put(&w, ",\"etag\":");
+	json_str_put(&w, etag, strlen(etag));
+	if (ask_bool(r, "dry_run"))
+		diff_put(&w, path, f, n);
+	json_raw_put(&w, "}");
+	return body_take(&w);
+}
+
+int
+worker_edit_ans(struct req *r, struct imsg *m)
+{
+	struct edit_fin f;
+	struct rbuf b;
+	char *body;
+	size_t n;
+
+	rbuf_init(&b, m->payload, m->len);
+	if (edit_fin_get(&b, &f) == -1)
+		return -1;
+	if (r->call.op != OP_files_edit || rget_end(&b) == -1) {
+		edit_fin_clear(&f);
+		return -1;
+	}
+	req_owed(r, NULL);
+	/* what grows most in JSON may not fit as a whole */
+	n = f.difflen;
+	while ((body = edit_body(r, &f, n)) == NULL && n > 0)
+		n /= 2;
+	answer_json(r, 200, body);
+	edit_fin_clear(&f);
+	return 0;
+}
