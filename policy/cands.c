@@ -28,22 +28,25 @@ hash_bit(uint64_t h)
 	return 1ULL << ((h ^ (h >> 32)) % 64);
 }
 
-/* The bit of a directory. */
+/* The bit of a directory; "/" has all of them. */
 static uint64_t
 dir_bit(const char *dir)
 {
 	uint64_t h = HASH_START;
+
+	if (dir[1] == '\0')
+		return UINT64_MAX;
 
 	for (; *dir != '\0'; dir++)
 		h = hash_byte(h, *dir);
 	return hash_bit(h);
 }
 
-/* The bits of a path and of every directory above it. */
+/* The bits of a path and of every directory above it but "/". */
 static uint64_t
 path_bits(const char *path)
 {
-	uint64_t h = hash_byte(HASH_START, '/'), bits = hash_bit(h);
+	uint64_t h = hash_byte(HASH_START, '/'), bits = 0;
 
 	for (path++; *path != '\0'; path++) {
 		if (*path == '/')
@@ -118,6 +121,21 @@ next(const struct opidx *x, size_t i, uint64_t who, const uint64_t *roots,
 	return i;
 }
 
+/* 1 when some root of the scope contains the path by its name.  Without a
+ * scope that is not the question. */
+static int
+contains(const struct policy *p, const struct pscope *s, const char *path)
+{
+	size_t i;
+
+	if (s == NULL)
+		return 1;
+	for (i = 0; i < s->nroots; i++)
+		if (root_tail(p, &s->roots[i], NULL, path) != NULL)
+			return 1;
+	return 0;
+}
+
 /* The first statement that speaks to the caller, nallow when none does. */
 static size_t
 first(const struct opidx *x, const struct principal *who, uint64_t bits)
@@ -145,23 +163,28 @@ cands_collect(
 	const struct opidx *x = &p->ops[call->op];
 	const uint64_t *roots = NULL;
 	uint64_t path = 0;
+	const struct pvalue *v = priv->values;
+	const struct stmt *st;
 	struct pcand *cand;
 	size_t from = first(x, call->who, priv->who_bits), i;
 
-	if (!call->explain && priv->nvalues == 1 &&
-	    priv->values[0].norm != NULL && x->allow_roots != NULL) {
+	if (!call->explain && priv->nvalues == 1 && v->norm != NULL &&
+	    x->allow_roots != NULL) {
 		roots = x->allow_roots;
-		path = path_bits(priv->values[0].norm);
+		path = path_bits(v->norm);
 	}
 	for (i = next(x, from, priv->who_bits, roots, path); i < x->nallow;
 	     i = next(x, i + 1, priv->who_bits, roots, path)) {
-		if (!stmt_matches(&x->allow[i], call->who, priv->who_bits))
+		st = &x->allow[i];
+		if (!stmt_matches(st, call->who, priv->who_bits) ||
+		    (roots != NULL &&
+			!contains(p, rule_scope(st->rule, v->param), v->norm)))
 			continue;
 		cand =
 		    grow((void **)&priv->cands, &priv->ncands, sizeof(*cand));
 		if (cand == NULL)
 			return -1;
-		cand->st = &x->allow[i];
+		cand->st = st;
 		cand->cwd = (struct pslot){-1, C_OK};
 	}
 	/* The first one's refusal is the answer, also when it was not tried. */

@@ -145,7 +145,7 @@ decisions(void)
 	    {"decision, 1000 rules, other roots",
 		"{\"allow\":\"files.download\",\"paths\":\"/o/%d\",\"name\":"
 		"\"r%d\"},",
-		200, 0},
+		1000, 5},
 	    {"decision, 1000 rules, denies for other callers",
 		"{\"deny\":\"files.*\",\"principals\":\"id:u%d\",\"paths\":"
 		"\"/w/u%d\"},",
