@@ -270,14 +270,15 @@ imsg_flush(struct imsgbuf *b)
 	return 0;
 }
 
-/* Take descriptors and credentials out of the control data. */
-static void
+/* Take descriptors and credentials out of the control data: 0, or -1 when
+ * there are more descriptors than a packet may have. */
+static int
 take_control(struct imsgbuf *b, struct msghdr *msg)
 {
 	struct cmsghdr *c;
 	struct ucred cred;
 	size_t i, n;
-	int fd;
+	int fd, rc = 0;
 
 	for (c = CMSG_FIRSTHDR(msg); c != NULL; c = CMSG_NXTHDR(msg, c)) {
 		if (c->cmsg_level != SOL_SOCKET)
@@ -294,10 +295,13 @@ take_control(struct imsgbuf *b, struct msghdr *msg)
 			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
 			if (b->ninfds < IMSG_PACKET_FDS)
 				b->infds[b->ninfds++] = fd;
-			else
+			else {
 				close(fd);
+				rc = -1;
+			}
 		}
 	}
+	return rc;
 }
 
 /* All frames complete and as many flagged as descriptors came: 0, else -1. */
@@ -335,6 +339,7 @@ imsg_read(struct imsgbuf *b)
 	struct msghdr msg = {0};
 	struct iovec iov;
 	ssize_t n;
+	int surplus;
 
 	close_unread(b);
 	if (b->in == NULL && (b->in = malloc(IMSG_PACKET_MAX)) == NULL)
@@ -351,13 +356,13 @@ imsg_read(struct imsgbuf *b)
 	while (n == -1 && errno == EINTR);
 	if (n == -1)
 		return errno == EAGAIN ? 0 : -1;
-	take_control(b, &msg);
+	surplus = take_control(b, &msg);
 	if (n == 0 && b->ninfds == 0) {
 		errno = EPIPE;
 		return -1;
 	}
 	b->inlen = (size_t)n;
-	if ((msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0 ||
+	if ((msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0 || surplus == -1 ||
 	    check_frames(b) == -1) {
 		close_unread(b);
 		errno = EBADMSG;

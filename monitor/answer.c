@@ -260,6 +260,8 @@ answer_cancel(struct req *r, struct imsg *m)
 		req_owed(r, NULL);
 	} else if (req_owed_by(r, PROC_EXECD))
 		(void)peer_send(r->peer, ME_CANCEL, r->rid, -1, NULL);
+	else
+		idem_leave(r);
 	req_enter(r, RS_CANCELLED);
 	return 0;
 }

@@ -306,16 +306,22 @@ idem_done(struct req *r, uint16_t status, uint16_t code, const char *body)
 }
 
 void
-idem_end(struct req *r)
+idem_leave(struct req *r)
 {
 	struct req **p;
 
-	if (r->idem_wait != NULL) {
-		for (p = &r->idem_wait->waiters; *p != r; p = &(*p)->idem_next)
-			continue;
-		*p = r->idem_next;
-		r->idem_wait = NULL;
-	}
+	if (r->idem_wait == NULL)
+		return;
+	for (p = &r->idem_wait->waiters; *p != r; p = &(*p)->idem_next)
+		continue;
+	*p = r->idem_next;
+	r->idem_wait = NULL;
+}
+
+void
+idem_end(struct req *r)
+{
+	idem_leave(r);
 	if (r->idem != NULL && ops[r->ask.op].stream == S_PUT && !r->put_whole)
 		idem_void(r);
 	/* it ended without an answer that we saw: done, but not kept */

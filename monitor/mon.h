@@ -231,6 +231,8 @@ struct idem;
 int idem_begin(struct req *);
 /* The answer of a request that may have a key. */
 void idem_done(struct req *, uint16_t status, uint16_t code, const char *body);
+/* It waits for no answer any more. */
+void idem_leave(struct req *);
 /* The request ends. */
 void idem_end(struct req *);
 

@@ -12,6 +12,8 @@
 #include "common/hash.h"
 #include "policy/engine.h"
 
+#define VALUES_MAX 64 /* paths in the arguments of one call, a bit each */
+
 /* What goes through the steps of one plan. */
 struct planner {
 	const struct policy *p;
@@ -52,12 +54,14 @@ static enum code
 value_add(struct planner *pl, const struct op_param *param, const char *s,
     size_t len, int base64, int *nomem)
 {
-	struct pvalue *v =
-	    grow((void **)&pl->priv->values, &pl->priv->nvalues, sizeof(*v));
+	struct pvalue *v;
 	enum code code;
 
-	if (v == NULL || pl->priv->nvalues > 64) {
-		*nomem = v == NULL;
+	if (pl->priv->nvalues >= VALUES_MAX)
+		return C_ARGS_TOO_LARGE;
+	v = grow((void **)&pl->priv->values, &pl->priv->nvalues, sizeof(*v));
+	if (v == NULL) {
+		*nomem = 1;
 		return C_ARGS_TOO_LARGE;
 	}
 	v->param = param;
@@ -95,10 +99,14 @@ values_collect(struct planner *pl, enum code *code, const char **param)
 					pl, q, a->s, a->len, base64, &nomem);
 			if (nomem)
 				return -1;
-			if (one != C_OK && *code == C_OK) {
+			/* too many is the answer, whatever else is wrong */
+			if (one == C_ARGS_TOO_LARGE ||
+			    (one != C_OK && *code == C_OK)) {
 				*code = one;
 				*param = q->name;
 			}
+			if (one == C_ARGS_TOO_LARGE)
+				return 0;
 		}
 	}
 	return 0;

@@ -125,8 +125,7 @@ static const struct {
 	size_t len;
 	int fd;
 } bad[] = {
-    {"", 1, 0},
-    {"\1\0\0\0\1\0\0\0\0\0\0\0\0\0\0", 15, 0},
+    {"", 1, 0}, {"\1\0\0\0\1\0\0\0\0\0\0\0\0\0\0", 15, 0},
     {"\1\0\0\0\1\0\0\0\0\0\0\0\0\0\0\0", 16, 0}, /* one byte missing */
     {"\0\0\0\0\1\0\1\0\0\0\0\0\0\0\0\0", 16, 0}, /* descriptor missing */
     {"\0\0\0\0\1\0\0\0\0\0\0\0\0\0\0\0", 16, 1}, /* one too many */
@@ -151,8 +150,7 @@ test_hostile(void **state)
 	size_t i;
 
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		assert_int_equal(
-		    socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sv), 0);
+		assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sv), 0);
 		b = imsg_new(sv[1]);
 		memset(&msg, 0, sizeof(msg));
 		memcpy(copy, bad[i].bytes, bad[i].len);
@@ -181,6 +179,71 @@ test_hostile(void **state)
 	}
 }
 
+/* A packet of n empty frames that each announce a descriptor, with nfds. */
+static int
+send_flagged(int sock, size_t n, size_t nfds)
+{
+	union {
+		struct cmsghdr h;
+		char buf[CMSG_SPACE(sizeof(int) * 80)];
+	} cm;
+	uint8_t frames[80 * IMSG_HDR] = {0};
+	struct iovec iov = {frames, n * IMSG_HDR};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	struct cmsghdr *c;
+	int fds[80];
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		frames[i * IMSG_HDR + 6] = 1;
+	for (i = 0; i < nfds; i++)
+		fds[i] = STDERR_FILENO;
+	memset(&cm, 0, sizeof(cm));
+	msg.msg_control = cm.buf;
+	msg.msg_controllen = CMSG_SPACE(sizeof(int) * nfds);
+	c = CMSG_FIRSTHDR(&msg);
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int) * nfds);
+	memcpy(CMSG_DATA(c), fds, sizeof(int) * nfds);
+	return sendmsg(sock, &msg, 0) == -1 ? -1 : 0;
+}
+
+/* As many descriptors as frames announce, but never more than may come. */
+static void
+test_many_fds(void **state)
+{
+	static const struct {
+		size_t frames, fds;
+		int rc;
+	} t[] = {
+	    {1, 1, 1},
+	    {IMSG_PACKET_FDS, IMSG_PACKET_FDS, 1},
+	    {IMSG_PACKET_FDS, IMSG_PACKET_FDS - 1, -1},
+	    {IMSG_PACKET_FDS, IMSG_PACKET_FDS + 1, -1},
+	    {IMSG_PACKET_FDS + 1, IMSG_PACKET_FDS + 1, -1},
+	    {IMSG_PACKET_FDS + 1, IMSG_PACKET_FDS, -1},
+	    {IMSG_PACKET_FDS, 80, -1},
+	};
+	struct imsgbuf *b;
+	int sv[2], probe;
+	size_t i;
+
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sv), 0);
+		probe = dup(0);
+		close(probe);
+		b = imsg_new(sv[1]);
+		assert_int_equal(send_flagged(sv[0], t[i].frames, t[i].fds), 0);
+		assert_int_equal(imsg_read(b), t[i].rc);
+		close(sv[0]);
+		imsg_free(b); /* closes what was not taken */
+		assert_int_equal(dup(0), sv[0]);
+		close(sv[0]);
+		assert_true(probe > sv[0]);
+	}
+}
+
 int
 main(void)
 {
@@ -189,6 +252,7 @@ main(void)
 	    cmocka_unit_test(test_bounds),
 	    cmocka_unit_test(test_packet),
 	    cmocka_unit_test(test_hostile),
+	    cmocka_unit_test(test_many_fds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
