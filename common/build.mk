@@ -360,19 +360,20 @@ clean:
 FUZZ_CC ?= clang
 SECONDS ?= 10
 FUZZ_NAMES = argv body codec conf frame gate glob http_chunk http_fields \
-	http_head http_reply imsg json keep path payload policy run_render \
-	shlex size target wire
+	http_head http_reply imsg json keep monitor path payload policy \
+	run_render shlex size target wire
 FUZZ_SRC = regress/fuzz/argv.c regress/fuzz/body.c regress/fuzz/codec.c \
 	regress/fuzz/conf.c regress/fuzz/frame.c regress/fuzz/gate.c \
 	regress/fuzz/glob.c regress/fuzz/http_chunk.c \
 	regress/fuzz/http_fields.c regress/fuzz/http_head.c \
 	regress/fuzz/http_reply.c regress/fuzz/imsg.c regress/fuzz/json.c \
-	regress/fuzz/keep.c regress/fuzz/path.c regress/fuzz/payload.c \
-	regress/fuzz/policy.c regress/fuzz/run_render.c regress/fuzz/shlex.c \
-	regress/fuzz/size.c regress/fuzz/target.c regress/fuzz/wire.c
+	regress/fuzz/keep.c regress/fuzz/monitor.c regress/fuzz/path.c \
+	regress/fuzz/payload.c regress/fuzz/policy.c \
+	regress/fuzz/run_render.c regress/fuzz/shlex.c regress/fuzz/size.c \
+	regress/fuzz/target.c regress/fuzz/wire.c
 FUZZ_LIB_SRC = ${BASE_SRC} ${COMMON_SRC} ${POLICY_SRC} \
-	${LISTENER_PURE_SRC} monitor/gate.c ${PATHD_PURE_SRC} \
-	${EXECD_PURE_SRC} regress/fuzz/fuzz.c regress/fuzz/model.c \
+	${LISTENER_PURE_SRC} ${MONITOR_SRC:monitor/main.c=} \
+	${PATHD_PURE_SRC} ${EXECD_PURE_SRC} regress/fuzz/fuzz.c regress/fuzz/model.c \
 	regress/fuzz/decide.c
 FUZZ_BIN = ${FUZZ_SRC:.c=.fz}
 FUZZ_FO = ${FUZZ_SRC:.c=.fo}

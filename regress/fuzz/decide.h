@@ -11,6 +11,10 @@
 
 #include "policy/policy.h"
 
+struct feed;
+/* Perhaps an argument for that parameter, from a byte (form) and a line. */
+void feed_arg(struct args *, const struct op_param *, struct feed *);
+
 /* Fill in zeroed facts of one item (path owned by the facts). */
 typedef void (*facts_cb)(
     const struct policy *, const struct plan_item *, struct facts *, void *arg);

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/hash.h"
 #include "policy/engine.h"
 #include "regress/fuzz/decide.h"
 #include "regress/fuzz/fuzz.h"
@@ -73,75 +72,6 @@ fixed_policy(void)
 			CHECK(policy_set_root(p, i, "/data/real") == 0);
 	}
 	return p;
-}
-
-/* ---- arguments ---- */
-
-static void
-add_list(struct arg *a, char *line, int map)
-{
-	char *one, *eq;
-
-	while ((one = strsep(&line, "\t")) != NULL) {
-		eq = map ? strchr(one, '=') : NULL;
-		if (eq != NULL)
-			*eq++ = '\0';
-		CHECK(arg_push(a, one,
-			  !map	       ? NULL
-			  : eq == NULL ? ""
-				       : eq) == 0);
-	}
-}
-
-static void
-add_base64(struct args *as, const char *name, const char *line)
-{
-	char buf[64], *b = fuzz_alloc(2 * strlen(line) + 8);
-	struct arg *a;
-
-	snprintf(buf, sizeof(buf), "%s_base64", name);
-	CHECK((a = args_add(as, buf, A_STR)) != NULL);
-	base64_encode(line, strlen(line), b, 2 * strlen(line) + 8);
-	CHECK(arg_set_str(a, b, strlen(b)) == 0);
-	free(b);
-}
-
-static void
-add_arg(struct args *as, const struct op_param *q, struct feed *f)
-{
-	uint8_t form = feed_u8(f);
-	char *line = feed_str(f, '\n', 8192);
-	enum arg_type type = A_STR;
-	struct arg *a;
-
-	/* mostly what the schema wants */
-	if (q->type == T_BOOL)
-		type = A_BOOL;
-	else if (q->type == T_LIMIT || q->type == T_INT)
-		type = A_INT;
-	else if (q->type == T_STRLIST || q->type == T_PATHLIST)
-		type = A_LIST;
-	else if (q->type == T_STRMAP || q->type == T_OBJ)
-		type = A_MAP;
-	if (form >= 0xf0)
-		type = (enum arg_type)(A_STR + form % A_NULL);
-	else if (form >= 0xc0)
-		type = A_QUERY;
-	if ((form & 3) == 0 && (q->flags & PF_REQ) == 0)
-		goto out;
-	if (q->type == T_PATH && form % 16 == 5) {
-		add_base64(as, q->name, line);
-		goto out;
-	}
-	CHECK((a = args_add(as, q->name, type)) != NULL);
-	if (type == A_STR || type == A_QUERY)
-		CHECK(arg_set_str(a, line, strlen(line)) == 0);
-	else if (type == A_LIST || type == A_MAP)
-		add_list(a, line, type == A_MAP);
-	else
-		a->i = type == A_BOOL ? form >> 2 & 1 : strtoll(line, NULL, 10);
-out:
-	free(line);
 }
 
 /* ---- claims ---- */
@@ -356,7 +286,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			roles[who.nroles++] = role_names[i];
 	if (call.op != OP_NONE) {
 		for (q = ops[call.op].params; q->name != NULL; q++)
-			add_arg(&args, q, &l.feed);
+			feed_arg(&args, q, &l.feed);
 		if ((choices & 0x81) == 0x81)
 			args_add(&args, "unknown", A_NULL);
 	}
