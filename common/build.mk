@@ -42,7 +42,7 @@ POLICY_SRC = policy/model.c policy/findings.c policy/suggest.c policy/json.c \
 	policy/tree.c policy/confkey.c policy/confcheck.c policy/confscope.c \
 	policy/confrule.c policy/confceil.c policy/confexample.c policy/example.c \
 	policy/words.c policy/confauth.c policy/confopen.c policy/conflisten.c \
-	policy/conffinish.c policy/config.c policy/preset.c policy/print.c \
+	policy/conffinish.c policy/confnew.c policy/config.c policy/preset.c policy/print.c \
 	policy/lint.c policy/lintcmd.c policy/lintshadow.c policy/lists.c \
 	policy/selector.c policy/argv.c policy/shlex.c policy/envrule.c \
 	policy/path.c policy/principal.c policy/scope.c policy/compile.c \

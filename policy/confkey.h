@@ -202,6 +202,9 @@ int conf_presets(struct cload *);
 /* The -p and -r of the command line. */
 int conf_preset_cli(struct cload *);
 
+/* confnew.c */
+struct conf *conf_new(void); /* with every default, or NULL */
+
 /* conffinish.c */
 int conf_finish(struct cload *);
 
