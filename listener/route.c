@@ -23,9 +23,9 @@ find_rpc(const char *id, struct route *r)
 	r->known = 1;
 	r->binding = B_JSON;
 	strlcpy(r->name, id, sizeof(r->name));
+	/* One that a later version brings is asked about, too: a rule may deny
+	 * it, and nothing can allow it. */
 	r->op = op_find(id);
-	if (r->op != OP_NONE && (ops[r->op].flags & OF_LATER))
-		r->op = OP_NONE;
 }
 
 void
