@@ -80,7 +80,7 @@ scope_bits(const struct policy *p, const struct pscope *s)
 	size_t i;
 
 	/* What lacks a scope is refused for that, whatever the path. */
-	if (s == NULL)
+	if (s == NULL || s->nroots == 0)
 		return UINT64_MAX;
 	for (i = 0; i < s->nroots; i++)
 		bits |= dir_bit(p->roots[s->roots[i].root].path) |
@@ -128,7 +128,7 @@ contains(const struct policy *p, const struct pscope *s, const char *path)
 {
 	size_t i;
 
-	if (s == NULL)
+	if (s == NULL || s->nroots == 0)
 		return 1;
 	for (i = 0; i < s->nroots; i++)
 		if (root_tail(p, &s->roots[i], NULL, path) != NULL)

@@ -22,23 +22,50 @@ struct decider {
 
 /* ---- one statement ---- */
 
-/* Every kind of scope that the op declares must be there. */
+static int
+is_path(const struct op_param *q)
+{
+	return (q->type == T_PATH || q->type == T_PATHLIST) &&
+	       (q->roles & R_CWD) == 0;
+}
+
+/* 1 when some path of the op has a scope with a root, or it has no path. */
+static int
+paths_present(const struct prule *r, const struct op *op)
+{
+	const struct op_param *q;
+	const struct pscope *s;
+	int paths = 0;
+
+	for (q = op->params; q->name != NULL; q++) {
+		if (!is_path(q))
+			continue;
+		paths = 1;
+		if ((s = rule_scope(r, q)) != NULL && s->nroots > 0)
+			return 1;
+	}
+	return !paths;
+}
+
+static int
+commands_present(const struct prule *r)
+{
+	const struct cscope *c = &r->commands;
+
+	return r->has_commands &&
+	       (c->nallow > 0 || c->shell || c->unrestricted);
+}
+
+/* Every kind of scope that the op declares must be there; an empty one is
+ * none. */
 static enum code
 scopes_present(const struct prule *r, const struct op *op)
 {
-	const struct op_param *q;
-
-	if ((op->needs & N_COMMANDS) != 0 && !r->has_commands)
+	if ((op->needs & N_COMMANDS) != 0 && !commands_present(r))
 		return C_POL_SCOPE_REQUIRED;
 	if ((op->needs & (N_URLS | N_AGENT)) != 0)
 		return C_POL_SCOPE_REQUIRED;
-	for (q = op->params; q->name != NULL; q++)
-		if ((q->type == T_PATH || q->type == T_PATHLIST) &&
-		    (q->roles & R_CWD) == 0)
-			return r->has_paths || r->nparams > 0
-				   ? C_OK
-				   : C_POL_SCOPE_REQUIRED;
-	return C_OK;
+	return paths_present(r, op) ? C_OK : C_POL_SCOPE_REQUIRED;
 }
 
 static enum code

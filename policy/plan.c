@@ -258,7 +258,7 @@ value_fill(struct planner *pl, struct pcand *cand, size_t value)
 	char path[ABX_PATH_MAX + 1];
 
 	*slot = (struct pslot){-1, C_POL_SCOPE_REQUIRED};
-	if (s == NULL)
+	if (s == NULL || s->nroots == 0)
 		return 0;
 	if (lexical == NULL) {
 		slot->code =
