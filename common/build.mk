@@ -103,7 +103,8 @@ MONITOR_PURE_SRC = monitor/gate.c monitor/conffile.c monitor/confdirs.c
 PATHD_PURE_SRC = pathd/beneath.c pathd/walk.c pathd/roots.c pathd/deny.c \
 	pathd/parents.c pathd/tree.c pathd/dir.c pathd/journal.c pathd/put.c \
 	pathd/list.c pathd/get.c pathd/sight.c pathd/stage.c pathd/copy.c \
-	pathd/replace.c pathd/udiff.c pathd/edit.c
+	pathd/replace.c pathd/udiff.c pathd/edit.c pathd/framer.c \
+	pathd/search.c pathd/needle.c
 EXECD_PURE_SRC = execd/profile.c execd/keep.c execd/launch/xl.c
 
 UNIT_SRC = regress/unit/filter.c regress/unit/http_parse.c regress/unit/target.c \
@@ -120,6 +121,7 @@ UNIT_SRC = regress/unit/filter.c regress/unit/http_parse.c regress/unit/target.c
 	regress/unit/walk.c regress/unit/beneath.c regress/unit/pathd_put.c \
 	regress/unit/pathd_dir.c regress/unit/pathd_proto.c \
 	regress/unit/pathd_copy.c regress/unit/pathd_edit.c \
+	regress/unit/pathd_search.c \
 	regress/unit/execd_keep.c regress/unit/execd_profile.c \
 	regress/unit/execd_xl.c
 
@@ -191,7 +193,7 @@ $B/abx-monitor: ${MONITOR_O} ${POLICY_O} ${CORE_O} ${PROC_O}
 $B/abx-pathd: ${PATHD_O} ${CORE_O} ${PROC_O}
 	@mkdir -p $B
 	${LINK} ${PATHD_O} ${CORE_O} ${PROC_O} ${L_EVENT} ${L_JAIL} \
-	    ${L_HASH} ${L_COMMON}
+	    ${L_HASH} ${L_REGEX} ${L_COMMON}
 $B/abx-execd: ${EXECD_O} ${CORE_O} ${PROC_O}
 	@mkdir -p $B
 	${LINK} ${EXECD_O} ${CORE_O} ${PROC_O} ${L_EVENT} ${L_JAIL} \
@@ -222,7 +224,7 @@ $A/abx-monitor: ${MONITOR_AO} ${POLICY_AO} ${CORE_AO} ${PROC_AO}
 $A/abx-pathd: ${PATHD_AO} ${CORE_AO} ${PROC_AO}
 	@mkdir -p $A
 	${ALINK} ${PATHD_AO} ${CORE_AO} ${PROC_AO} ${L_EVENT} ${L_JAIL} \
-	    ${L_HASH} ${L_COMMON}
+	    ${L_HASH} ${L_REGEX} ${L_COMMON}
 $A/abx-execd: ${EXECD_AO} ${CORE_AO} ${PROC_AO}
 	@mkdir -p $A
 	${ALINK} ${EXECD_AO} ${CORE_AO} ${PROC_AO} ${L_EVENT} ${L_JAIL} \

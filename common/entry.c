@@ -230,21 +230,20 @@ put_base64(struct wbuf *w, const char *name, const void *p, size_t n)
 	free(b);
 }
 
-/* The path member, and its exact bytes when it is not UTF-8. */
-static void
-put_path(struct wbuf *w, const char *path, int join, const struct list_entry *e)
+void
+entry_path_put(struct wbuf *w, const char *path, const char *name, size_t len)
 {
 	char buf[2 * ABX_PATH_MAX + 2];
 	size_t n = strnlen(path, ABX_PATH_MAX);
 
 	memcpy(buf, path, n);
-	if (join) {
+	if (len > 0) {
 		if (n > 0 && buf[n - 1] != '/')
 			buf[n++] = '/';
-		memcpy(buf + n, e->name, e->namelen);
-		n += e->namelen;
+		memcpy(buf + n, name, len);
+		n += len;
 	}
-	json_raw_put(w, ",\"path\":");
+	json_raw_put(w, "\"path\":");
 	json_str_put(w, buf, n);
 	if (!utf8_valid(buf, n))
 		put_base64(w, "path_base64", buf, n);
@@ -269,7 +268,8 @@ entry_put(
 	json_str_put(w, name, n);
 	if (!utf8_valid(name, n))
 		put_base64(w, "name_base64", name, n);
-	put_path(w, path, join, e);
+	json_raw_put(w, ",");
+	entry_path_put(w, path, e->name, join ? e->namelen : 0);
 	json_raw_put(w, ",\"type\":\"");
 	json_raw_put(w, type_name(e->type));
 	json_raw_put(w, "\",\"size\":");

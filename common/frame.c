@@ -53,7 +53,7 @@ frame_feed(struct frame_dec *d, const uint8_t **p, size_t *n, uint8_t *kind,
 			return 0;
 	}
 	flen = frame_len(d->buf);
-	if (flen > FRAME_MAX || d->buf[0] < FR_OUT || d->buf[0] > FR_END)
+	if (flen > FRAME_MAX || d->buf[0] < FR_OUT || d->buf[0] > FR_MATCH)
 		return -1;
 	take(d, p, n, FRAME_HDR + (size_t)flen);
 	if (d->have < FRAME_HDR + (size_t)flen)
@@ -96,6 +96,31 @@ list_entry_get(const uint8_t *p, size_t n, struct list_entry *e)
 	    e->mtime_ns > 999999999 || e->namelen == 0 ||
 	    memchr(e->name, '\0', e->namelen) != NULL || e->name[0] == '/' ||
 	    e->name[e->namelen - 1] == '/')
+		return -1;
+	return 0;
+}
+
+void
+list_match_put(struct wbuf *w, const struct list_match *m)
+{
+	wput_u64(w, m->line);
+	wput_u32(w, m->column);
+	wput_bytes(w, m->path, m->pathlen);
+	wput_bytes(w, m->text, m->textlen);
+}
+
+int
+list_match_get(const uint8_t *p, size_t n, struct list_match *m)
+{
+	struct rbuf r;
+
+	rbuf_init(&r, p, n);
+	m->line = rget_u64(&r);
+	m->column = rget_u32(&r);
+	m->path = (const char *)rget_bytes(&r, &m->pathlen, ABX_PATH_MAX);
+	m->text = (const char *)rget_bytes(&r, &m->textlen, FRAME_MAX);
+	if (rget_end(&r) == -1 || m->pathlen == 0 || m->path[0] == '/' ||
+	    memchr(m->path, '\0', m->pathlen) != NULL)
 		return -1;
 	return 0;
 }

@@ -20,7 +20,8 @@ enum frame_kind {
 	FR_EXIT = 3,  /* struct run_end; always the last */
 	FR_GAP = 4,   /* u8 stream, u64 bytes that a slow reader missed */
 	FR_ENTRY = 5, /* struct list_entry */
-	FR_END = 6    /* u16 code, u8 truncated; ends a listing */
+	FR_END = 6,   /* u16 code, u8 truncated; ends a listing */
+	FR_MATCH = 7  /* struct list_match */
 };
 
 /* One entry of a listing. */
@@ -39,6 +40,19 @@ struct wbuf;
 void list_entry_put(struct wbuf *, const struct list_entry *);
 /* Decode a whole FR_ENTRY payload: 0 or -1. */
 int list_entry_get(const uint8_t *, size_t, struct list_entry *);
+
+/* One line of a file that matches. */
+struct list_match {
+	const char *path; /* below the directory that is searched; borrowed */
+	size_t pathlen;	  /* 1 to ABX_PATH_MAX */
+	uint64_t line;	  /* from 1 */
+	uint32_t column;  /* bytes into the line, from 1 */
+	const char *text; /* of the line, or a part of it; borrowed */
+	size_t textlen;
+};
+void list_match_put(struct wbuf *, const struct list_match *);
+/* Decode a whole FR_MATCH payload: 0 or -1. */
+int list_match_get(const uint8_t *, size_t, struct list_match *);
 
 /* Write a frame header into 5 bytes. */
 void frame_head(uint8_t out[FRAME_HDR], uint8_t kind, uint32_t len);

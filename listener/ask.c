@@ -205,7 +205,7 @@ keep(struct conn *c, const struct args *as)
 		return C_OK;
 	if (ops[r->route.op].stream == S_FILE && r->route.binding != B_BYTES)
 		return keep_path(r, as);
-	if (ops[r->route.op].stream == S_LIST) {
+	if (r->route.op == OP_files_list) {
 		a = args_find(as, "sort");
 		r->sort =
 		    a != NULL && a->s != NULL && strcmp(a->s, "name") == 0;

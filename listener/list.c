@@ -66,9 +66,13 @@ list_begin(struct conn *c, struct ans *a, int *fd)
 	wbuf_init(&l->names, SORT_MAX);
 	l->path = a->body;
 	a->body = NULL;
-	json_raw_put(&l->text, "{\"path\":");
-	json_str_put(&l->text, l->path, strlen(l->path));
-	json_raw_put(&l->text, ",\"entries\":[");
+	if (c->req.route.op == OP_files_search)
+		json_raw_put(&l->text, "{\"matches\":[");
+	else {
+		json_raw_put(&l->text, "{\"path\":");
+		json_str_put(&l->text, l->path, strlen(l->path));
+		json_raw_put(&l->text, ",\"entries\":[");
+	}
 	l->head = l->text.len;
 	conn_set_data(c, *fd);
 	*fd = -1;
@@ -189,6 +193,31 @@ on_entry(struct conn *c, const uint8_t *p, size_t n)
 }
 
 static int
+on_match(struct conn *c, const uint8_t *p, size_t n)
+{
+	struct listing *l = c->listing;
+	struct list_match m;
+
+	if (c->req.route.op != OP_files_search ||
+	    list_match_get(p, n, &m) == -1)
+		return fail(c, C_SRV_INTERNAL);
+	json_raw_put(&l->text, l->count++ > 0 ? ",{" : "{");
+	entry_path_put(&l->text, l->path, m.path, m.pathlen);
+	json_raw_put(&l->text, ",\"line\":");
+	json_uint_put(&l->text, m.line);
+	json_raw_put(&l->text, ",\"column\":");
+	json_uint_put(&l->text, m.column);
+	json_raw_put(&l->text, ",\"text\":");
+	json_str_put(&l->text, m.text, m.textlen);
+	json_raw_put(&l->text, "}");
+	if (l->text.err)
+		return fail(c, C_SRV_UNAVAILABLE);
+	if (l->text.len > WHOLE_MAX)
+		push(c);
+	return 0;
+}
+
+static int
 on_end(struct conn *c, const uint8_t *p, size_t n)
 {
 	struct listing *l = c->listing;
@@ -233,6 +262,8 @@ feed(struct conn *c, const uint8_t *p, size_t n)
 			return 0;
 		if (r == 1 && kind == FR_ENTRY)
 			r = on_entry(c, payload, len);
+		else if (r == 1 && kind == FR_MATCH)
+			r = on_match(c, payload, len);
 		else if (r == 1 && kind == FR_END)
 			r = on_end(c, payload, len);
 		else

@@ -374,6 +374,7 @@ static const struct {
     {OP_files_upload, work_upload},
     {OP_files_mkdir, work_mkdir},
     {OP_files_edit, work_edit},
+    {OP_files_search, work_search},
     {OP_files_copy, work_copy},
     {OP_files_move, work_move},
     {OP_files_delete, work_delete},

@@ -22,6 +22,7 @@ void work_reopened(struct req *, const struct facts *, int *fd);
 /* work_files.c */
 void work_copy(struct req *, int *fd);
 void work_edit(struct req *, int *fd);
+void work_search(struct req *, int *fd);
 /* If-Match and If-None-Match (RFC 9110, 13.1) against the first path: C_OK and
  * PF_ flags, or C_FS_CHANGED. */
 enum code work_preconditions(const struct req *, uint16_t *flags);

@@ -24,6 +24,18 @@ bulk_fill(const struct req *r, struct bulk *b)
 	b->deny = r->dec.deny;
 }
 
+/* The one source of the call and what it is called, borrowed. */
+static void
+bulk_source(struct req *r, struct bulk *b, char **name)
+{
+	bulk_fill(r, b);
+	*name = r->dec.paths[0].canonical;
+	b->src = &r->dec.paths[0].target;
+	b->nsrc = 1;
+	b->names.v = name;
+	b->names.n = 1;
+}
+
 /* Everything in b is borrowed. */
 static void
 bulk_send(struct req *r, uint16_t type, const struct bulk *b)
@@ -42,14 +54,10 @@ bulk_send(struct req *r, uint16_t type, const struct bulk *b)
 void
 work_copy(struct req *r, int *fd)
 {
-	char *name = r->dec.paths[0].canonical;
 	struct bulk b = {0};
+	char *name;
 
-	bulk_fill(r, &b);
-	b.src = &r->dec.paths[0].target;
-	b.nsrc = 1;
-	b.names.v = &name;
-	b.names.n = 1;
+	bulk_source(r, &b, &name);
 	b.dst = r->dec.paths[1].target;
 	b.has_dst = 1;
 	b.flags |= r->dec.paths[1].flags & PF_CREATE_DIRS;
@@ -154,4 +162,37 @@ work_edit(struct req *r, int *fd)
 		edit_send(r, &e);
 	}
 	free(e.row);
+}
+
+/* ---- search ---- */
+
+void
+work_search(struct req *r, int *fd)
+{
+	const struct arg *a = args_find(&r->ask.args, "pattern");
+	const char *kind = ask_text(r, "kind");
+	struct bulk b = {0};
+	char *name;
+
+	if (kind[0] != '\0' && strcmp(kind, "name") != 0 &&
+	    strcmp(kind, "content") != 0) {
+		answer_error(r, C_ARGS_INVALID, "kind", NULL, 0);
+		return;
+	}
+	if (a == NULL || a->s == NULL || a->len > ABX_PATTERN_MAX) {
+		answer_error(r, C_ARGS_INVALID, "pattern", NULL, 0);
+		return;
+	}
+	bulk_source(r, &b, &name);
+	b.pattern = a->s; /* borrowed */
+	if (strcmp(kind, "name") == 0)
+		b.flags |= PF_NAMES;
+	if (ask_bool(r, "regex"))
+		b.flags |= PF_REGEX;
+	if (ask_bool(r, "ignore_case"))
+		b.flags |= PF_NOCASE;
+	if ((b.flags & PF_NAMES) != 0 && (b.flags & PF_REGEX) != 0)
+		answer_error(r, C_ARGS_INVALID, "regex", NULL, 0);
+	else
+		bulk_send(r, MP_SEARCH, &b);
 }

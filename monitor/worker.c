@@ -171,7 +171,7 @@ worker_put_fin(struct req *r, struct imsg *m)
 int
 worker_list_ans(struct req *r, struct imsg *m)
 {
-	const char *path = ask_text(r, "path");
+	const char *path = ask_text(r, r->dec.paths[0].param);
 	struct ans a = {0};
 
 	if (ops[r->call.op].stream != S_LIST || empty_ans(m) == -1)
@@ -232,8 +232,11 @@ worker_done(struct req *r, struct imsg *m)
 		return -1;
 	req_owed(r, NULL);
 	if (d.code != C_OK)
-		answer_error(
-		    r, (enum code)d.code, r->dec.paths[0].param, NULL, 0);
+		answer_error(r, (enum code)d.code,
+		    d.code == C_ARGS_INVALID && r->call.op == OP_files_search
+			? "pattern"
+			: r->dec.paths[0].param,
+		    NULL, 0);
 	else
 		answer_json(r, r->call.op == OP_files_mkdir ? 201 : 200,
 		    done_body(r, &d));

@@ -14,13 +14,11 @@
 #include <unistd.h>
 
 #include "common/abx.h"
-#include "common/frame.h"
 #include "pathd/beneath.h"
+#include "pathd/framer.h"
 #include "pathd/list.h"
 #include "pathd/roots.h"
 #include "pathd/tree.h"
-
-#define BATCH (32 * 1024)
 
 enum code
 listing_open(struct listing *li, const struct pathd *pd, const struct list *l)
@@ -61,58 +59,15 @@ listing_close(struct listing *li)
 	li->dir = -1;
 }
 
-/* Append one frame, its payload from w. */
-static void
-put_frame(struct wbuf *out, uint8_t kind, const struct wbuf *w)
-{
-	uint8_t head[FRAME_HDR];
-
-	frame_head(head, kind, (uint32_t)w->len);
-	wput_raw(out, head, sizeof(head));
-	wput_raw(out, w->p, w->len);
-}
-
-static void
-put_entry(
-    struct wbuf *out, struct wbuf *w, const char *name, const struct stat *st)
-{
-	struct list_entry e = {
-	    .type = beneath_kind(st->st_mode),
-	    .mode = st->st_mode & 07777,
-	    .size = (uint64_t)st->st_size,
-	    .mtime = st->st_mtim.tv_sec,
-	    .mtime_ns = (uint32_t)st->st_mtim.tv_nsec,
-	    .dev = st->st_dev,
-	    .ino = st->st_ino,
-	    .name = name,
-	    .namelen = strlen(name),
-	};
-
-	wbuf_reset(w);
-	list_entry_put(w, &e);
-	put_frame(out, FR_ENTRY, w);
-}
-
-static void
-put_end(struct wbuf *out, struct wbuf *w, enum code code, int truncated)
-{
-	wbuf_reset(w);
-	wput_u16(w, (uint16_t)code);
-	wput_u8(w, truncated != 0);
-	put_frame(out, FR_END, w);
-}
-
 /* ---- the walk ---- */
 
 /* What goes along with it. */
 struct sending {
 	struct listing *li;
-	struct wbuf out, w;
-	list_out_cb cb;
-	void *arg;
+	struct framer f;
 	size_t below; /* bytes of a path up to the names that are sent */
 	uint32_t count;
-	int truncated, stopped;
+	int truncated;
 };
 
 static unsigned
@@ -141,16 +96,8 @@ send_entry(void *arg, int dir, const char *name, const char *path,
 		return TREE_DONE;
 	}
 	s->count++;
-	put_entry(&s->out, &s->w, path + s->below, st);
-	if (s->out.err)
-		return C_SRV_UNAVAILABLE;
-	if (s->out.len >= BATCH) {
-		if (s->cb(s->arg, s->out.p, s->out.len) == -1) {
-			s->stopped = 1;
-			return TREE_DONE;
-		}
-		wbuf_reset(&s->out);
-	}
+	if (framer_entry(&s->f, path + s->below, st) == -1)
+		return TREE_DONE;
 	return depth_of(path + s->below) < l->depth ? C_OK : TREE_SKIP;
 }
 
@@ -164,33 +111,25 @@ send_barred(void *arg, const char *path, enum code code)
 static int
 send_stop(void *arg)
 {
-	static const uint8_t none[1];
 	struct sending *s = arg;
 
-	if (s->cb(s->arg, none, 0) == -1)
-		s->stopped = 1;
-	return s->stopped;
+	return framer_stopped(&s->f);
 }
 
 static const struct tree_ops send_ops = {
     .entry = send_entry, .barred = send_barred, .stop = send_stop};
 
 int
-listing_send(struct listing *li, list_out_cb cb, void *arg)
+listing_send(struct listing *li, framer_cb cb, void *arg)
 {
-	struct sending s = {.li = li, .cb = cb, .arg = arg};
+	struct sending s = {.li = li};
 	enum code code;
-	int rc = -1;
+	int rc;
 
-	wbuf_init(&s.out, 2 * BATCH);
-	wbuf_init(&s.w, FRAME_MAX);
+	framer_init(&s.f, cb, arg);
 	s.below = strcmp(li->path, "/") == 0 ? 1 : strlen(li->path) + 1;
 	code = tree_walk(li->dir, li->path, &send_ops, &s);
-	if (!s.stopped) {
-		put_end(&s.out, &s.w, code, s.truncated);
-		rc = s.out.err ? -1 : cb(arg, s.out.p, s.out.len);
-	}
-	wbuf_free(&s.out);
-	wbuf_free(&s.w);
+	rc = framer_end(&s.f, code, s.truncated);
+	framer_free(&s.f);
 	return rc;
 }

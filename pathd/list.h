@@ -9,6 +9,7 @@
 
 #include "common/codes.h"
 #include "common/payload.h"
+#include "pathd/framer.h"
 #include "pathd/sight.h"
 
 struct listing {
@@ -19,17 +20,13 @@ struct listing {
 	struct sight sight;
 };
 
-/* Frames of a listing, in any portions (none: work goes on): 0, or -1 to
- * stop. */
-typedef int (*list_out_cb)(void *arg, const uint8_t *, size_t);
-
 /* Open the directory if it is still what was decided on: C_OK or why not.
  * listing_close in either case. */
 enum code listing_open(
     struct listing *, const struct pathd *, const struct list *);
 /* Send all entries that may be seen and the end frame.  0, or -1 when out
  * said so. */
-int listing_send(struct listing *, list_out_cb, void *arg);
+int listing_send(struct listing *, framer_cb, void *arg);
 void listing_close(struct listing *);
 
 #endif

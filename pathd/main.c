@@ -308,6 +308,7 @@ static const struct {
     {MP_UNLINK, do_mutate},
     {MP_COPY, do_bulk_long},
     {MP_EDIT, do_edit_long},
+    {MP_SEARCH, do_bulk_long},
     {MP_CANCEL, do_cancel},
     {MP_ROOTS, do_roots},
 };

@@ -109,6 +109,23 @@ tell(uint16_t type, uint64_t id, int fd, const void *p, size_t len)
 		fatal("cannot answer the monitor");
 }
 
+/* What a task is answered with when it begins, MP_DONE for none. */
+static uint16_t
+task_begins(const struct task *t)
+{
+	switch (t->type) {
+	case MP_PUT:
+		return MP_PUT_ANS;
+	case MP_LIST:
+	case MP_SEARCH:
+		return MP_LIST_ANS;
+	case MP_EDIT:
+		return MP_EDIT_ANS;
+	default:
+		return MP_DONE;
+	}
+}
+
 /* Answer for a task that nobody works on any more. */
 static void
 task_fail(struct task *t, enum code code)
@@ -120,7 +137,7 @@ task_fail(struct task *t, enum code code)
 	if (t->closed)
 		return;
 	t->closed = 1;
-	if (t->begun && t->type == MP_LIST)
+	if (t->begun && task_begins(t) == MP_LIST_ANS)
 		return; /* its pipe ends without an end frame */
 	wbuf_init(&w, 256);
 	if (t->begun)
@@ -241,22 +258,6 @@ worker_line(const struct imsg *m)
 	default:
 		log_info("worker: %.*s", len, (const char *)m->payload + 1);
 		break;
-	}
-}
-
-/* What a task is answered with when it begins, MP_DONE for none. */
-static uint16_t
-task_begins(const struct task *t)
-{
-	switch (t->type) {
-	case MP_PUT:
-		return MP_PUT_ANS;
-	case MP_LIST:
-		return MP_LIST_ANS;
-	case MP_EDIT:
-		return MP_EDIT_ANS;
-	default:
-		return MP_DONE;
 	}
 }
 

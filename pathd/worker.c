@@ -273,6 +273,7 @@ static const struct {
     {MP_RENAME, do_rename},
     {MP_COPY, do_copy},
     {MP_EDIT, do_edit},
+    {MP_SEARCH, do_search},
     {PW_SWEEP, do_sweep},
 };
 

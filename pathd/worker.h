@@ -43,8 +43,9 @@ void job_send(struct job *, uint16_t type, int fd, const struct wbuf *);
 /* DONE with a code and a count. */
 void job_done(struct job *, uint16_t code, uint64_t count);
 
-/* put_job.c and list_job.c: a whole PUT, a whole LIST. */
+/* put_job.c and list_job.c: a whole PUT, a whole LIST and so on. */
 void do_put(struct job *, struct rbuf *);
 void do_list(struct job *, struct rbuf *);
+void do_search(struct job *, struct rbuf *);
 
 #endif

@@ -246,6 +246,7 @@ static const struct {
 	enum code (*out)(const struct given *);
 } outcomes[] = {
     {OP_files_list, {"path"}, out_list},
+    {OP_files_search, {"root"}, out_list},
     {OP_files_stat, {"path"}, out_exists},
     {OP_files_download, {"path"}, out_download},
     {OP_files_upload, {"path"}, out_upload},

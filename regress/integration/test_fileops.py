@@ -324,5 +324,82 @@ class Edits(FileOps):
         self.refused(self.edit("dir", ("a", "b")), 409, "fs.is_directory")
 
 
+class Searches(FileOps):
+    @classmethod
+    def fill(cls, w):
+        w.put("w/src/a.c", "int main;\n  int other;\n")
+        w.put("w/src/.env", "int secret;\n")
+        w.put("w/src/bin", b"int\0bin")
+        w.put("w/src/latin", b"caf\xe9 int\n")
+        w.put("w/src/many", "hit\n" * 5000)
+        w.put("w/vault/k.c", "int secret;\n")
+        w.link("w/src/loop", "..")
+        w.link("w/src/out", w / "outside")
+        with open(os.path.join(w.w.encode(), b"src/n\xff.c"), "wb") as f:
+            f.write(b"int odd;\n")
+
+    def search(self, pattern, root="src", **more):
+        return self.svc.rpc("files.search", {"root": root, "pattern": pattern,
+                                             **more})
+
+    def test_content(self):
+        r = self.ok(self.search("int ")).json
+        self.eq(r["truncated"], False)
+        got = sorted((m["path"], m["line"], m["column"], m["text"])
+                     for m in r["matches"])
+        self.eq(got, [("src/a.c", 1, 1, "int main;"),
+                      ("src/a.c", 2, 3, "  int other;"),
+                      ("src/n\ufffd.c", 1, 1, "int odd;")])
+        odd = [m for m in r["matches"] if "path_base64" in m]
+        self.eq([base64.b64decode(m["path_base64"]) for m in odd],
+                [b"src/n\xff.c"])
+        m = self.ok(self.search("caf")).json["matches"]
+        self.eq([x["text"] for x in m], ["caf\ufffd int"])
+        self.eq(self.ok(self.search("i.t")).json["matches"], [])
+        self.eq(self.ok(self.search("SECRET", ".", kind="content",
+                                    ignore_case=True)).json["matches"], [])
+
+    def test_regex(self):
+        m = self.ok(self.search("^ +int", regex=True)).json["matches"]
+        self.eq([(x["line"], x["column"]) for x in m], [(2, 1)])
+        m = self.ok(self.search("MAIN", ignore_case=True)).json["matches"]
+        self.eq([x["path"] for x in m], ["src/a.c"])
+        for bad in ("(", "[a", "a**", "\\C"):
+            r = self.refused(self.search(bad, regex=True), 400,
+                             "args.invalid", what=bad)
+            self.eq(r.json["details"]["param"], "pattern")
+        self.ok(self.svc.upload("src/evil", b"a" * 60 + b"!"), 201)
+        self.refused(self.search("(a+)+$", regex=True), 400, "args.invalid")
+        os.unlink(self.world / "w/src/evil")
+
+    def test_names(self):
+        m = self.ok(self.search("*.c", ".", kind="name")).json["matches"]
+        self.eq(sorted(x["path"] for x in m), ["./src/a.c", "./src/n\ufffd.c"])
+        self.eq({x["type"] for x in m}, {"file"})
+        m = self.ok(self.search("A.?", kind="name",
+                                ignore_case=True)).json["matches"]
+        self.eq([x["path"] for x in m], ["src/a.c"])
+
+    def test_limits(self):
+        r = self.ok(self.search("hit", max_entries=10)).json
+        self.eq((len(r["matches"]), r["truncated"]), (10, True))
+        r = self.ok(self.search("hit")).json
+        self.eq((len(r["matches"]), r["truncated"]), (5000, False))
+
+    def test_arguments(self):
+        self.refused(self.search(""), 400, "args.invalid")
+        self.refused(self.search("a", kind="x"), 400, "args.invalid")
+        self.refused(self.search("a/b", kind="name"), 400, "args.invalid")
+        self.refused(self.search("a", kind="name", regex=True), 400,
+                     "args.invalid")
+        self.refused(self.search("a" * 5000), 400, "args.invalid")
+        self.refused(self.search("a", "src/a.c"), 409, "fs.not_directory")
+        self.refused(self.search("a", "gone"), 404, "fs.not_found")
+        self.refused(self.search("a", "vault"), 403, "policy.path_denied")
+        self.refused(self.search("a", "/etc"), 403, "policy.path_not_allowed")
+        self.ok(self.svc.call("POST", "/files/search",
+                              {"root": ".", "pattern": "x"}))
+
+
 if __name__ == "__main__":
     unittest.main()
