@@ -47,7 +47,7 @@ POLICY_SRC = policy/model.c policy/findings.c policy/suggest.c policy/json.c \
 	policy/selector.c policy/argv.c policy/shlex.c policy/envrule.c \
 	policy/path.c policy/principal.c policy/scope.c policy/compile.c \
 	policy/index.c policy/schema.c policy/denypass.c policy/bound.c \
-	policy/command.c policy/admit.c policy/cands.c policy/plan.c policy/decide.c \
+	policy/command.c policy/admit.c policy/url.c policy/cands.c policy/plan.c policy/decide.c \
 	policy/conffilter.c policy/filter.c policy/filter_lex.c policy/filter_frame.c \
 	policy/filter_redir.c policy/filter_word.c policy/filter_brace.c \
 	policy/filter_dollar.c policy/filter_cmd.c policy/filter_run.c \
@@ -117,7 +117,7 @@ UNIT_SRC = regress/unit/filter.c regress/unit/http_parse.c regress/unit/target.c
 	regress/unit/engine.c \
 	regress/unit/wire.c regress/unit/payload.c regress/unit/gate.c regress/unit/entry.c \
 	regress/unit/conffile.c regress/unit/confdirs.c \
-	regress/unit/words.c regress/unit/policy_prop.c regress/unit/codes.c \
+	regress/unit/words.c regress/unit/policy_prop.c regress/unit/codes.c regress/unit/url.c \
 	regress/unit/walk.c regress/unit/beneath.c regress/unit/pathd_put.c \
 	regress/unit/pathd_dir.c regress/unit/pathd_proto.c \
 	regress/unit/pathd_copy.c regress/unit/pathd_edit.c \

@@ -234,7 +234,10 @@ prule_copy(struct prule *r, const struct rule *from)
 	    strlist_copy(&r->principals, &from->principals) == -1)
 		return -1;
 	r->bits = principals_bits(&r->principals);
-	return 0;
+	r->has_urls = from->has_urls;
+	if (from->has_urls && url_scope_copy(&r->urls, &from->urls) == -1)
+		return -1;
+	return strlist_copy(&r->deny_urls, &from->deny_urls);
 }
 
 static int
@@ -308,6 +311,8 @@ prule_clear(struct prule *r)
 	}
 	free(r->params);
 	cscope_clear(&r->commands);
+	url_scope_clear(&r->urls);
+	strlist_clear(&r->deny_urls);
 	pglobs_clear(&r->deny_paths);
 	patterns_clear(r->deny_commands, r->ndeny_commands);
 	free(r->reason);

@@ -11,6 +11,7 @@
 #include "common/glob.h"
 #include "common/size.h"
 #include "policy/confkey.h"
+#include "policy/url.h"
 
 #define ALNUM "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
@@ -345,6 +346,15 @@ check_scheme(struct cload *cl, const struct node *n)
 		return check_fail(
 		    cl, n, "config.type", "a scheme is \"https\" or \"http\"");
 	return 0;
+}
+
+int
+check_url_pattern(struct cload *cl, const struct node *n)
+{
+	const char *why = url_pattern_why(n->s);
+
+	return why == NULL ? 0
+			   : check_fail(cl, n, "config.pattern_invalid", why);
 }
 
 int

@@ -143,6 +143,7 @@ int check_socket(struct cload *, const struct node *); /* conflisten.c */
 int check_nonempty(struct cload *, const struct node *);
 int check_exec_dir(struct cload *, const struct node *); /* must exist */
 int check_url_host(struct cload *, const struct node *);
+int check_url_pattern(struct cload *, const struct node *);
 int check_url_path(struct cload *, const struct node *);
 int check_symlinks(struct cload *, const struct node *);
 

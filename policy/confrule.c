@@ -237,7 +237,7 @@ get_urls(struct cload *cl, const struct node *n, void *obj)
 	struct rule *r = obj;
 
 	if (r->deny)
-		return conf_strings(cl, n, &r->deny_urls, check_nonempty);
+		return conf_strings(cl, n, &r->deny_urls, check_url_pattern);
 	r->has_urls = 1;
 	return conf_url_scope(cl, n, &r->urls);
 }

@@ -63,7 +63,9 @@ scopes_present(const struct prule *r, const struct op *op)
 {
 	if ((op->needs & N_COMMANDS) != 0 && !commands_present(r))
 		return C_POL_SCOPE_REQUIRED;
-	if ((op->needs & (N_URLS | N_AGENT)) != 0)
+	if ((op->needs & N_URLS) != 0 && (!r->has_urls || r->urls.hosts.n == 0))
+		return C_POL_SCOPE_REQUIRED;
+	if ((op->needs & N_AGENT) != 0)
 		return C_POL_SCOPE_REQUIRED;
 	return paths_present(r, op) ? C_OK : C_POL_SCOPE_REQUIRED;
 }
@@ -120,6 +122,9 @@ stmt_admit(struct decider *de, const struct pcand *cand, enum code *fs,
 		if (code != C_OK)
 			return code;
 	}
+	*param = "url";
+	if (de->priv->url != NULL && !url_admitted(&r->urls, de->priv->url))
+		return C_POL_URL_DENIED;
 	*param = NULL;
 	if (de->priv->cmd.given) {
 		code = cwd_admit(de, cand);

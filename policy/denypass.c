@@ -82,6 +82,9 @@ deny_rule(const struct policy *p, const struct call *c, struct plan_priv *priv,
 	if (cmdline_denied(&priv->cmd, r->deny_commands, r->ndeny_commands,
 		&p->ops[c->op].exec_dirs))
 		return C_POL_COMMAND_DENIED;
+	for (i = 0; priv->url != NULL && i < r->deny_urls.n; i++)
+		if (url_denied(r->deny_urls.v[i], priv->url))
+			return C_POL_URL_DENIED;
 	return C_OK;
 }
 

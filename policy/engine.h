@@ -10,6 +10,7 @@
 
 #include "common/glob.h"
 #include "policy/model.h"
+#include "policy/url.h"
 
 /* ---- path.c: paths as text ---- */
 
@@ -183,10 +184,13 @@ struct prule {
 	} * params;
 	size_t nparams;
 	struct cscope commands;
+	int has_urls;
+	struct url_scope urls;
 	struct limit_set limits;
 	struct pglobs deny_paths;
 	struct argv_pat **deny_commands;
 	size_t ndeny_commands;
+	struct strlist deny_urls;
 	char *reason, *name, *origin;
 };
 /* A rule as it applies to one op. */
@@ -291,6 +295,7 @@ struct plan_priv {
 	struct pvalue *values;
 	size_t nvalues;
 	struct cmdline cmd;
+	struct url *url; /* owned; NULL: none given */
 	struct pcand *cands;
 	size_t ncands;
 	int passed_first; /* a statement before them has no root for the path */

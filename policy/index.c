@@ -433,7 +433,8 @@ policy_nrules(const struct policy *p)
 long
 policy_removed_by(const struct policy *p, uint16_t op)
 {
-	if (op >= OP_COUNT || p->ops[op].removed == NULL)
+	if (op >= OP_COUNT || p->ops[op].removed == NULL ||
+	    (p->ops[op].nallow == 0 && op != OP_core_health))
 		return -1;
 	return (long)p->ops[op].removed->index;
 }

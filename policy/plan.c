@@ -438,8 +438,28 @@ cands_fill(struct planner *pl)
 	return 0;
 }
 
+/* The URL of a call, C_OK also when there is none.  0 or -1. */
+static int
+url_take(struct planner *pl, enum code *late, const char **late_param)
+{
+	const char *text = policy_arg_str(pl->call->args, "url");
+
+	if ((pl->op->needs & N_URLS) == 0 || text == NULL)
+		return 0;
+	if ((pl->priv->url = malloc(sizeof(*pl->priv->url))) == NULL)
+		return -1;
+	if (url_parse(text, pl->priv->url) == 0)
+		return 0;
+	free(pl->priv->url);
+	pl->priv->url = NULL;
+	*late = C_POL_URL_INVALID;
+	*late_param = "url";
+	return 0;
+}
+
 /* Arguments: 0 or -1; the plan's code when they are refused.  A path that is
- * over the caps waits in *late until the rules without a scope have spoken. */
+ * over the caps, or a URL that is none, waits in *late until the rules without
+ * a scope have spoken. */
 static int
 args_take(struct planner *pl, enum code *late, const char **late_param)
 {
@@ -456,6 +476,8 @@ args_take(struct planner *pl, enum code *late, const char **late_param)
 		*param = *late_param;
 		return 0;
 	}
+	if (url_take(pl, late, late_param) == -1)
+		return -1;
 	if ((pl->op->needs & N_COMMANDS) == 0)
 		return 0;
 	return cmdline_build(&pl->priv->cmd, pl->call->args, code, param);
@@ -554,6 +576,7 @@ priv_free(struct plan_priv *priv)
 	free(priv->uses);
 	free(priv->denies);
 	cmdline_clear(&priv->cmd);
+	free(priv->url);
 	free(priv);
 }
 

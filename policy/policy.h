@@ -198,7 +198,7 @@ const struct strlist *policy_exec_dirs(const struct policy *);
 /* 1 when some rule can mount an op with that effect for anybody / for a
  * principal without a credential. */
 int policy_has_effect(const struct policy *, unsigned effects);
-/* The rule of layers 4 and 5 that took an op away whatever allows it, or -1. */
+/* The rule of layers 4 and 5 that took away an op which others allow, or -1. */
 long policy_removed_by(const struct policy *, uint16_t op);
 /* Protected directories join the system deny list (state, config, log, run
  * directories).  0 or -1.  Before the first plan. */
