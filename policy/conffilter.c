@@ -28,6 +28,11 @@ check_rule_name(struct cload *cl, const struct node *n)
 		    n->s);
 		return -1;
 	}
+	if (strncmp(n->s, "win_", 4) == 0 || strncmp(n->s, "macos_", 6) == 0) {
+		conf_find(cl, n, FIND_ERROR, CODE_BAD,
+		    "\"%s\": such names are reserved for families", n->s);
+		return -1;
+	}
 	for (i = 0; filter_rule_info(i, &info); i++)
 		if (strcmp(info.name, n->s) == 0) {
 			conf_find(cl, n, FIND_ERROR, CODE_BAD,

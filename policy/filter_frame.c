@@ -261,7 +261,7 @@ lex_end(struct lex *lx, enum sep sep)
 		cmd_check(&c);
 	if (sep == SEP_PIPE)
 		end_stage(f, &c.out);
-	else if (c.n > 0 || c.nredir > 0 || f->compound || f->piped)
+	else if (c.n > 0 || c.nredir > 0 || f->compound)
 		end_pipeline(lx, f, sep, &c.out);
 	lit_clear(&c.out);
 	lit_clear(&f->proc);

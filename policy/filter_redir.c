@@ -103,6 +103,29 @@ find_body(struct lex *lx, const struct delim *d, size_t *n)
 	return NULL;
 }
 
+/* A body whose word was not quoted loses its backslashes before the command
+ * reads it. */
+static void
+unescape(struct lex *lx, struct redir *r)
+{
+	const char *s = r->here, *end = s + r->herelen, *p;
+
+	r->w.off = (uint32_t)lx->len;
+	while (
+	    (p = memchr(s, '\\', (size_t)(end - s))) != NULL && p + 1 < end) {
+		(void)word_put(lx, s, (size_t)(p - s));
+		if (memchr("$`\\\n", p[1], 4) == NULL)
+			(void)word_put(lx, p, 1);
+		if (p[1] != '\n')
+			(void)word_put(lx, p + 1, 1);
+		s = p + 2;
+	}
+	(void)word_put(lx, s, (size_t)(end - s));
+	r->w.len = (uint32_t)(lx->len - r->w.off);
+	(void)word_put(lx, "", 1);
+	r->op = R_STRING;
+}
+
 static void
 here_document(struct lex *lx, int fd)
 {
@@ -125,9 +148,12 @@ here_document(struct lex *lx, int fd)
 	r->fd = fd;
 	r->here = j.p;
 	r->herelen = j.len;
-	if (!d.quoted && (memchr(j.p, '$', j.len) != NULL ||
-			     memchr(j.p, '`', j.len) != NULL))
+	if (d.quoted)
+		return;
+	if (memchr(j.p, '$', j.len) != NULL || memchr(j.p, '`', j.len) != NULL)
 		job_add(x, &j, 0);
+	if (memchr(j.p, '\\', j.len) != NULL)
+		unescape(lx, r);
 }
 
 /* Digits right before the operator are a descriptor, not a word: which, or

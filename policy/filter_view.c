@@ -67,15 +67,17 @@ view_cmd(const struct cmd *c)
 		view_flush(x);
 }
 
-/* Where s stands for a rule's words, its expression is tried. */
+/* Wherever the hint stands, the rule's expression is tried. */
 static int
 flat_rule(const struct fctx *x, size_t rule, const char *hint, size_t hintlen,
     const char *s, size_t n)
 {
 	const char *p = s, *end = s + n;
 
-	while ((p = memmem(p, (size_t)(end - p), hint, hintlen)) != NULL) {
-		if (rx_match_at(x->f->flat[rule], s, n, (size_t)(p - s)))
+	while ((p = memchr(p, *hint, (size_t)(end - p))) != NULL) {
+		if ((size_t)(end - p) >= hintlen &&
+		    memcmp(p, hint, hintlen) == 0 &&
+		    rx_match_at(x->f->flat[rule], s, n, (size_t)(p - s)))
 			return 1;
 		p++;
 	}
