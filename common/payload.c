@@ -162,6 +162,25 @@ code_get(struct rbuf *r)
 	return c;
 }
 
+/* Normal components: none empty, "." or "..", and none longer than longest. */
+static int
+rel_ok(const char *s, size_t longest)
+{
+	size_t n;
+
+	if (*s == '\0')
+		return 1;
+	for (;;) {
+		n = strcspn(s, "/");
+		if (n == 0 || n > longest || (n == 1 && s[0] == '.') ||
+		    (n == 2 && s[0] == '.' && s[1] == '.'))
+			return 0;
+		if (s[n] == '\0')
+			return 1;
+		s += n + 1;
+	}
+}
+
 void
 facts_clear(struct facts *f)
 {
@@ -189,13 +208,29 @@ facts_put(struct wbuf *w, const struct facts *f)
 	wput_u64(w, f->ino);
 }
 
+/* What can be known of facts without the file system: the path is canonical,
+ * the root ends where a name does, and what is missing is part of it. */
+static int
+facts_ok(const struct facts *f)
+{
+	size_t len = strlen(f->path), names = 0, i;
+
+	if (f->path[0] != '/' || !rel_ok(f->path + 1, 255) || f->rel > len ||
+	    (f->rel > 0 && f->path[f->rel] != '\0' && f->path[f->rel] != '/'))
+		return 0;
+	for (i = 0; i < len; i++)
+		names += f->path[i] == '/';
+	return f->missing <= names &&
+	       (f->missing > 0) == (f->kind == FK_MISSING);
+}
+
 int
 facts_get(struct rbuf *r, struct facts *f)
 {
 	memset(f, 0, sizeof(*f));
 	f->status = rget_u8(r);
 	f->err = (int32_t)rget_u32(r);
-	f->path = rget_str(r, ABX_PATH_MAX * 2);
+	f->path = rget_str(r, ABX_PATH_MAX);
 	f->ref = rget_u8(r);
 	f->rel = rget_u16(r);
 	f->kind = rget_u8(r);
@@ -207,10 +242,9 @@ facts_get(struct rbuf *r, struct facts *f)
 	mtime_get(r, &f->mtime, &f->mtime_ns);
 	f->dev = rget_u64(r);
 	f->ino = rget_u64(r);
-	if (f->status > FS_ERRNO || f->kind > FK_OTHER)
+	if (f->status > FS_ERRNO || f->kind > FK_OTHER || f->size > INT64_MAX)
 		r->err = 1;
-	if (!r->err && f->status == FS_OK &&
-	    (f->path[0] != '/' || f->rel > strlen(f->path)))
+	if (!r->err && f->status == FS_OK && !facts_ok(f))
 		r->err = 1;
 	GET_END(r, f, facts_clear);
 }
@@ -230,25 +264,6 @@ target_put(struct wbuf *w, const struct target *t)
 	wput_u8(w, t->kind);
 	wput_u64(w, t->dev);
 	wput_u64(w, t->ino);
-}
-
-/* Normal components: none empty, "." or "..", and none longer than longest. */
-static int
-rel_ok(const char *s, size_t longest)
-{
-	size_t n;
-
-	if (*s == '\0')
-		return 1;
-	for (;;) {
-		n = strcspn(s, "/");
-		if (n == 0 || n > longest || (n == 1 && s[0] == '.') ||
-		    (n == 2 && s[0] == '.' && s[1] == '.'))
-			return 0;
-		if (s[n] == '\0')
-			return 1;
-		s += n + 1;
-	}
 }
 
 int

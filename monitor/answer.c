@@ -19,15 +19,17 @@
 
 /* The arguments of a large ask, from its sealed memfd.  0 or -1. */
 static int
-args_from_fd(struct ask *a, int fd)
+args_from_fd(struct req *q, int fd)
 {
+	struct ask *a = &q->ask;
 	struct rbuf r;
 	struct stat st;
 	void *p;
 	int rc;
 
 	if (fstat(fd, &st) == -1 || st.st_size <= 0 ||
-	    st.st_size > (off_t)ABX_BODY_MAX)
+	    st.st_size > (off_t)ABX_BODY_MAX ||
+	    req_take_body(q, (uint64_t)st.st_size) == -1)
 		return -1;
 	p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (p == MAP_FAILED)
@@ -54,7 +56,7 @@ ask_decode(struct req *r, struct imsg *m)
 		return -1;
 	if (r->ask.op != OP_NONE && r->ask.op >= OP_COUNT)
 		return -1;
-	return m->fd == -1 ? 0 : args_from_fd(&r->ask, m->fd);
+	return m->fd == -1 ? 0 : args_from_fd(r, m->fd);
 }
 
 int
@@ -64,8 +66,9 @@ answer_ask(struct req *none, struct imsg *m)
 	struct req *r;
 	enum code c;
 
-	if (m->id <= p->last_id ||
-	    req_count() >= (size_t)mon.cur->conf->max_connections + 64)
+	if (m->id <= p->last_id || listener_is_deaf() ||
+	    req_count() - req_ending() >=
+		(size_t)mon.cur->conf->max_connections + 64)
 		return -1;
 	p->last_id = m->id;
 	if ((r = req_new(m->id)) == NULL)

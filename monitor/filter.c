@@ -18,5 +18,7 @@ const struct jail_call monitor_calls[] = {
     /* abxctl's connections, and who is at their other end */
     {"accept4", 0, 0, 0, 0},
     {"getsockopt", 0, 0, 0, 0},
+    /* and of the listener's */
+    {"getsockname", 0, 0, 0, 0},
     {NULL, 0, 0, 0, 0},
 };

@@ -66,6 +66,16 @@ mon_broken(struct peer *p, const char *what)
 	mon_tell_child(PC_BROKEN, p);
 }
 
+/* A late answer is one that is still owed to a request that was withdrawn: by
+ * pathd for a number that is remembered, by execd until END. */
+static int
+late(const struct peer *p, const struct req *r, const struct imsg *m)
+{
+	if (p->kind == PROC_PATHD)
+		return req_was_cancelled(m->id, m->type != MP_PUT_ANS);
+	return r != NULL && r->peer == p;
+}
+
 static int
 dispatch(struct peer *p, struct imsg *m, const char **why)
 {
@@ -82,13 +92,13 @@ dispatch(struct peer *p, struct imsg *m, const char **why)
 		return -1;
 	if (r != NULL)
 		state = r->state;
-	else if (p->kind != PROC_LISTENER && !gate_unbound(m->type) &&
-		 req_was_cancelled(m->id))
-		return 0;
+	else if (p->kind == PROC_PATHD && !gate_unbound(m->type))
+		state = RS_CANCELLED; /* if anything */
 	h = gate_check(p->kind, m->type, state);
 	*why = "not permitted now";
-	if (h == GH_NONE || (r != NULL && p->kind != PROC_LISTENER &&
-				h != GH_DROP && r->peer != p))
+	if (h == GH_NONE || (h == GH_DROP && !late(p, r, m)) ||
+	    (r != NULL && p->kind != PROC_LISTENER && h != GH_DROP &&
+		r->peer != p))
 		return -1;
 	*why = "malformed";
 	switch (h) {
@@ -134,6 +144,11 @@ peer_gone_cb(struct chan *c, int error, void *arg)
 
 	if (error == EBADMSG)
 		mon_broken(p, "malformed packet");
+	else if (!p->broken) {
+		/* without its channel it is of no use, dead or not */
+		p->broken = 1;
+		mon_tell_child(PC_BROKEN, p);
+	}
 	peer_gone(p);
 }
 

@@ -67,6 +67,9 @@ struct req {
 	int decided;
 	int dirfd;		 /* cwd of a run, -1 */
 	struct peer *peer;	 /* who owes an answer (a reference), or NULL */
+	enum fd_kind wanted;	 /* what pathd was to open, or FDK_NONE */
+	int started;		 /* ME_STARTED came */
+	uint64_t body_bytes;	 /* of a memfd with arguments */
 	int frame_fd;		 /* ME_RUN before the answer can go, -1 */
 	int stdin_fd;		 /* ME_IN, -1 */
 	int early_fin;		 /* PUT_FIN went out before PUT_END came */
@@ -138,6 +141,11 @@ void peer_gone(struct peer *);
 int peer_send(
     struct peer *, uint16_t type, uint64_t id, int fd, const struct wbuf *);
 int listener_send(uint16_t type, uint64_t id, int fd, const struct wbuf *);
+/* Whether a worker can be asked: it is there, and takes what it is sent. */
+int peer_can_take(const struct peer *);
+/* Whether the listener has read so little of what it was sent that it cannot
+ * be one of ours. */
+int listener_is_deaf(void);
 
 /* req.c */
 /* A new request of the listener, or NULL out of memory. */
@@ -145,6 +153,14 @@ struct req *req_new(uint64_t lid);
 struct req *req_by_lid(uint64_t lid);
 struct req *req_by_rid(uint64_t rid);
 size_t req_count(void);
+/* Those of them that only wait for execd's END. */
+size_t req_ending(void);
+#define REQ_ENDING_MAX 1024
+/* Account for a body of that many bytes: 0, or -1 when those of all requests
+ * that the listener has not ended would be too much. */
+int req_take_body(struct req *, uint64_t bytes);
+/* Whether one more may come to wait for END. */
+int req_room_to_end(const struct req *);
 /* The only place that writes state. */
 void req_enter(struct req *, enum gate_state);
 /* Write the audit line and free. */
@@ -156,9 +172,10 @@ void req_owed(struct req *, struct peer *);
 int req_owed_by(const struct req *, enum proc_kind);
 /* Call f for every live request; f may finish the one it is given. */
 void req_each(void (*f)(struct req *, void *), void *);
-/* 1 once for an id whose request was withdrawn while a worker still owed an
- * answer: that late answer is dropped, not a breach. */
-int req_was_cancelled(uint64_t rid);
+/* 1 for an id whose request was withdrawn while pathd still owed an answer:
+ * that late answer is dropped, not a breach.  last: no other one follows, and
+ * the id is forgotten. */
+int req_was_cancelled(uint64_t rid, int last);
 void req_remember_cancelled(uint64_t rid);
 
 /* principal.c: fill in who; C_OK or an auth code. */

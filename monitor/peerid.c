@@ -6,7 +6,9 @@
  * ends.
  */
 #include <sys/socket.h>
+#include <sys/un.h>
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,6 +51,30 @@ answer(const struct peerid *d)
 	return rc;
 }
 
+/* Whether a client made this connection, to a named socket of ours.  Only of
+ * such one does the kernel say who is at the other end; channels, listening
+ * sockets and what was inherited tell of the one who made them, which may be
+ * root. */
+static int
+is_client(int fd)
+{
+	struct sockaddr_un sa;
+	socklen_t len = sizeof(sa), size = sizeof(int);
+	int type = 0, listening = 1;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == -1 ||
+	    type != SOCK_STREAM)
+		return 0;
+	size = sizeof(int);
+	if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) ==
+		-1 ||
+	    listening)
+		return 0;
+	return getsockname(fd, (struct sockaddr *)&sa, &len) == 0 &&
+	       len > offsetof(struct sockaddr_un, sun_path) &&
+	       sa.sun_family == AF_UNIX;
+}
+
 int
 peerid_new(const struct imsg *m)
 {
@@ -67,7 +93,8 @@ peerid_new(const struct imsg *m)
 	    nids >= (size_t)mon.cur->conf->max_connections +
 			mon.cur->conf->max_pre_auth + 64)
 		return -1;
-	if (getsockopt(m->fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == -1 ||
+	if (!is_client(m->fd) ||
+	    getsockopt(m->fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == -1 ||
 	    len != sizeof(cred))
 		return -1;
 	if ((d = calloc(1, sizeof(*d))) == NULL)

@@ -13,6 +13,8 @@
 #include "common/proc.h"
 #include "monitor/mon.h"
 
+#define DEAF_BYTES (16U * 1024 * 1024)
+
 static struct peer *all;
 
 struct peer *
@@ -81,6 +83,22 @@ int
 listener_send(uint16_t type, uint64_t id, int fd, const struct wbuf *w)
 {
 	return peer_send(mon.listener, type, id, fd, w);
+}
+
+int
+peer_can_take(const struct peer *p)
+{
+	return p != NULL && p->ready && p->chan != NULL &&
+	       chan_queued(p->chan) < CHAN_HIGH;
+}
+
+/* One answer a live request is the most that can wait. */
+int
+listener_is_deaf(void)
+{
+	size_t max = (size_t)mon.cur->conf->max_connections + 64;
+
+	return chan_queued(mon.listener->chan) > DEAF_BYTES + max * 8192;
 }
 
 /* ---- messages that belong to no request ---- */

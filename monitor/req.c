@@ -12,10 +12,11 @@
 #include "monitor/mon.h"
 
 #define BUCKETS 256
-#define CANCELLED 1024 /* withdrawn ids that are remembered */
+#define CANCELLED 4096 /* withdrawn ids that are remembered */
 
 static struct req *by_lid[BUCKETS], *by_rid[BUCKETS];
-static size_t live;
+static size_t live, ending;
+static uint64_t live_bytes, ending_bytes; /* of bodies */
 static uint64_t next_rid = 1;
 static uint64_t cancelled[CANCELLED];
 static size_t ncancelled;
@@ -69,6 +70,29 @@ req_count(void)
 	return live;
 }
 
+size_t
+req_ending(void)
+{
+	return ending;
+}
+
+int
+req_take_body(struct req *r, uint64_t n)
+{
+	if (live_bytes + n > ABX_BODY_MAX)
+		return -1;
+	r->body_bytes = n;
+	live_bytes += n;
+	return 0;
+}
+
+int
+req_room_to_end(const struct req *r)
+{
+	return ending < REQ_ENDING_MAX &&
+	       ending_bytes + r->body_bytes <= ABX_BODY_MAX;
+}
+
 void
 req_owed(struct req *r, struct peer *p)
 {
@@ -85,9 +109,25 @@ req_owed_by(const struct req *r, enum proc_kind kind)
 	return r->peer != NULL && r->peer->kind == kind;
 }
 
+/* What only waits for END is no longer the listener's. */
+static void
+count_ending(struct req *r, enum gate_state from, enum gate_state to)
+{
+	if (from != RS_ENDING && to == RS_ENDING) {
+		ending++;
+		live_bytes -= r->body_bytes;
+		ending_bytes += r->body_bytes;
+	} else if (from == RS_ENDING && to != RS_ENDING) {
+		ending--;
+		live_bytes += r->body_bytes;
+		ending_bytes -= r->body_bytes;
+	}
+}
+
 void
 req_enter(struct req *r, enum gate_state s)
 {
+	count_ending(r, r->state, s);
 	r->state = s;
 }
 
@@ -150,6 +190,8 @@ req_finish(struct req *r, const char *outcome)
 {
 	audit_request(r, outcome);
 	idem_end(r);
+	req_enter(r, RS_FREE);
+	live_bytes -= r->body_bytes;
 	unlink_req(r);
 	limit_release(r->slot);
 	facts_free(r);
@@ -188,12 +230,15 @@ req_remember_cancelled(uint64_t rid)
 }
 
 int
-req_was_cancelled(uint64_t rid)
+req_was_cancelled(uint64_t rid, int last)
 {
 	size_t i;
 
 	for (i = 0; i < CANCELLED; i++)
-		if (cancelled[i] == rid && rid != 0)
+		if (cancelled[i] == rid && rid != 0) {
+			if (last)
+				cancelled[i] = 0;
 			return 1;
+		}
 	return 0;
 }

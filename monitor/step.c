@@ -69,8 +69,8 @@ send_resolve(struct req *r)
 	struct wbuf w;
 	size_t i;
 
-	if (r->plan.nitems > ABX_MAX_RESOLVE || r->snap->pathd == NULL ||
-	    !r->snap->pathd->ready) {
+	if (r->plan.nitems > ABX_MAX_RESOLVE ||
+	    !peer_can_take(r->snap->pathd)) {
 		answer_error(r, C_SRV_UNAVAILABLE, NULL, NULL, 1);
 		return;
 	}
@@ -86,6 +86,7 @@ send_resolve(struct req *r)
 		v.flags = RESOLVE_OPEN;
 	else if (is_lone_open(r) && ops[r->call.op].stream == S_RUN)
 		v.flags = RESOLVE_OPENDIR;
+	r->wanted = work_wanted(v.flags);
 	wbuf_init(&w, IMSG_MAX_PAYLOAD);
 	resolve_put(&w, &v);
 	req_owed(r, r->snap->pathd);

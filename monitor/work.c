@@ -38,7 +38,7 @@ work_send(
 {
 	req_owed(r, p);
 	req_enter(r, RS_WORK);
-	if (p == NULL || !p->ready) {
+	if (!peer_can_take(p)) {
 		if (fd != -1)
 			close(fd);
 	} else if (peer_send(p, type, r->rid, fd, w) == 0)
@@ -48,6 +48,28 @@ work_send(
 }
 
 /* ---- one thing again, opened ---- */
+
+enum fd_kind
+work_wanted(uint8_t flags)
+{
+	if ((flags & RESOLVE_OPEN) != 0)
+		return FDK_FILE_R;
+	return (flags & RESOLVE_OPENDIR) != 0 ? FDK_DIR : FDK_NONE;
+}
+
+/* The item that is opened in a second step. */
+static size_t
+reopened_item(const struct req *r)
+{
+	return r->dec.cwd_item >= 0 ? (size_t)r->dec.cwd_item
+				    : r->dec.paths[0].item;
+}
+
+const struct plan_item *
+work_reopening(const struct req *r)
+{
+	return &r->plan.items[reopened_item(r)];
+}
 
 void
 work_reopen(struct req *r, size_t item, uint8_t flags)
@@ -64,6 +86,7 @@ work_reopen(struct req *r, size_t item, uint8_t flags)
 	v.flags = flags;
 	v.v = &it;
 	v.n = 1;
+	r->wanted = work_wanted(flags);
 	wbuf_init(&w, IMSG_MAX_PAYLOAD);
 	resolve_put(&w, &v);
 	work_send(r, r->snap->pathd, MP_RESOLVE, -1, &w);
@@ -129,8 +152,7 @@ void
 work_reopened(struct req *r, const struct facts *f, int *fd)
 {
 	int run = r->dec.cwd_item >= 0;
-	size_t item = run ? (size_t)r->dec.cwd_item : r->dec.paths[0].item;
-	const struct facts *was = &r->facts[item];
+	const struct facts *was = &r->facts[reopened_item(r)];
 	const char *param = run ? "cwd" : r->dec.paths[0].param;
 
 	req_owed(r, NULL);

@@ -10,9 +10,11 @@
 #include <stdint.h>
 
 #include "common/codes.h"
+#include "common/msg.h"
 
 struct req;
 struct facts;
+struct plan_item;
 
 /* Start the work of an admitted call.  *fd is what RESOLVE opened or -1; work
  * that keeps it sets it to -1. */
@@ -33,6 +35,10 @@ void work_run_reopened(struct req *, int *fd);
 /* Ask pathd for item i of the plan again, alone and to be opened; flags as in
  * struct resolve. */
 void work_reopen(struct req *, size_t item, uint8_t flags);
+/* That item of the plan. */
+const struct plan_item *work_reopening(const struct req *);
+/* The kind of descriptor that a RESOLVE with these flags may answer with. */
+enum fd_kind work_wanted(uint8_t flags);
 /* Send a worker its order and wait for the first answer. */
 struct wbuf;
 struct peer;

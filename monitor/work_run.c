@@ -17,6 +17,7 @@
 #include "monitor/work.h"
 
 #define KILL_GRACE_MS 2000
+#define SPAWN_BYTES_MAX (8U * 1024 * 1024) /* execd takes no more */
 
 /* A sealed memfd with these bytes, or -1. */
 static int
@@ -107,16 +108,61 @@ send_bind(struct req *r, int *dirfd)
 	return rc;
 }
 
+/* The order as execd takes it: what it would not is refused here, since there
+ * it would be taken for a broken monitor. */
+static int
+order_put(struct wbuf *w, const struct spawn *s)
+{
+	struct spawn back;
+	struct rbuf r;
+
+	wbuf_init(w, SPAWN_BYTES_MAX);
+	spawn_put(w, s);
+	if (w->err)
+		return -1;
+	rbuf_init(&r, w->p, w->len);
+	if (spawn_get(&r, &back) == -1)
+		return -1;
+	spawn_clear(&back);
+	return 0;
+}
+
 /* *dirfd is taken; -1 when there is no working directory of the policy. */
+static void
+send_order(struct req *r, struct wbuf *w, int *dirfd)
+{
+	int fd = -1;
+
+	if (w->len > ABX_INLINE_BODY) {
+		if ((fd = sealed(w->p, w->len)) == -1) {
+			answer_error(r, C_SRV_UNAVAILABLE, NULL, NULL, 1);
+			return;
+		}
+		wbuf_reset(w);
+		wput_raw(w, (const uint8_t[16]){0}, 16);
+	}
+	if (*dirfd != -1 && send_bind(r, dirfd) == -1) {
+		if (fd != -1)
+			close(fd);
+		answer_error(r, C_SRV_UNAVAILABLE, NULL, NULL, 1);
+		return;
+	}
+	r->is_run = 1;
+	work_send(r, r->snap->execd, ME_SPAWN, fd, w);
+	if (r->peer != NULL)
+		return;
+	r->is_run = 0;
+	/* binds without their spawn would be taken for another's */
+	(void)peer_send(r->snap->execd, ME_CANCEL, r->rid, -1, NULL);
+}
+
 static void
 spawn(struct req *r, int *dirfd)
 {
 	struct spawn *s = &r->dec.spawn;
 	struct wbuf w;
-	int fd = -1;
 
-	if (r->snap->execd == NULL || !r->snap->execd->ready ||
-	    (*dirfd != -1 && send_bind(r, dirfd) == -1)) {
+	if (!peer_can_take(r->snap->execd) || !req_room_to_end(r)) {
 		answer_error(r, C_SRV_UNAVAILABLE, NULL, NULL, 1);
 		return;
 	}
@@ -125,18 +171,10 @@ spawn(struct req *r, int *dirfd)
 		s->flags |= SPAWN_STDIN;
 	if (ask_bool(r, "stream") || (r->ask.flags & ASK_SSE) != 0)
 		s->flags |= SPAWN_STREAM;
-	wbuf_init(&w, ABX_BODY_MAX);
-	spawn_put(&w, s);
-	if (!w.err && w.len > ABX_INLINE_BODY) {
-		fd = sealed(w.p, w.len);
-		wbuf_reset(&w);
-		wput_raw(&w, (const uint8_t[16]){0}, 16);
-		w.err = fd == -1;
-	}
-	r->is_run = 1;
-	work_send(r, r->snap->execd, ME_SPAWN, fd, &w);
-	if (r->peer == NULL)
-		r->is_run = 0;
+	if (order_put(&w, s) == -1)
+		answer_error(r, C_ARGS_TOO_LARGE, NULL, NULL, 0);
+	else
+		send_order(r, &w, dirfd);
 	wbuf_free(&w);
 }
 

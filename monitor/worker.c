@@ -36,11 +36,19 @@ facts_decode(struct imsg *m, struct facts *v, size_t n)
 }
 
 /* The claims of pathd that a decision rests on are checked as far as they can
- * be: a path lies where its root reference says. */
+ * be: the root is one that was asked for. */
 static int
-facts_plausible(const struct facts *f, size_t nrefs)
+facts_plausible(const struct facts *f, const struct plan_item *it)
 {
-	return f->status != FS_OK || f->ref < nrefs;
+	return f->status != FS_OK || f->ref < it->nrefs;
+}
+
+/* Nothing but what was to be opened is passed on. */
+static int
+opened_as_asked(const struct req *r, int fd)
+{
+	return fd == -1 ||
+	       (r->wanted != FDK_NONE && msg_fd_kind(fd) == r->wanted);
 }
 
 int
@@ -49,9 +57,15 @@ worker_facts(struct req *r, struct imsg *m)
 	struct facts one = {0};
 	size_t i;
 
+	if (!opened_as_asked(r, m->fd))
+		return -1;
 	if (r->state == RS_REOPEN) {
 		if (facts_decode(m, &one, 1) == -1)
 			return -1;
+		if (!facts_plausible(&one, work_reopening(r))) {
+			facts_clear(&one);
+			return -1;
+		}
 		work_reopened(r, &one, &m->fd);
 		facts_clear(&one);
 		return 0;
@@ -64,7 +78,7 @@ worker_facts(struct req *r, struct imsg *m)
 		return -1;
 	}
 	for (i = 0; i < r->plan.nitems; i++)
-		if (!facts_plausible(&r->facts[i], r->plan.items[i].nrefs))
+		if (!facts_plausible(&r->facts[i], &r->plan.items[i]))
 			return -1;
 	req_owed(r, NULL);
 	step_facts(r, &m->fd);
@@ -252,7 +266,10 @@ worker_started(struct req *r, struct imsg *m)
 
 	rbuf_init(&b, m->payload, m->len);
 	rget_u32(&b);
-	return r->is_run ? rget_end(&b) : -1;
+	if (!r->is_run || r->started || rget_end(&b) == -1)
+		return -1;
+	r->started = 1;
+	return 0;
 }
 
 /* The frame pipe, and the stdin pipe when there is one, go to the listener
@@ -277,7 +294,7 @@ answer_run(struct req *r)
 int
 worker_run(struct req *r, struct imsg *m)
 {
-	if (!r->is_run || r->frame_fd != -1)
+	if (!r->is_run || !r->started || r->frame_fd != -1)
 		return -1;
 	r->frame_fd = m->fd;
 	m->fd = -1;
@@ -315,7 +332,8 @@ worker_failed(struct req *r, struct imsg *m)
 	struct rbuf b;
 
 	rbuf_init(&b, m->payload, m->len);
-	if (!r->is_run || spawn_failed_get(&b, &f) == -1 || rget_end(&b) == -1)
+	if (!r->is_run || r->started || spawn_failed_get(&b, &f) == -1 ||
+	    rget_end(&b) == -1)
 		return -1;
 	req_owed(r, NULL);
 	r->is_run = 0;
@@ -331,7 +349,7 @@ worker_end(struct req *r, struct imsg *m)
 	struct spawn_failed f;
 	struct rbuf b;
 
-	if (!r->is_run)
+	if (!r->is_run || (r->state == RS_WORK && !r->started))
 		return -1;
 	rbuf_init(&b, m->payload, m->len);
 	if (m->type == ME_FAILED) {
