@@ -295,7 +295,7 @@ trip_monitor(void **state)
 {
 	check_filter(monitor_calls,
 	    EVERYBODY "memfd_create ftruncate uname sysinfo sched_getaffinity "
-		      "accept4 getsockopt",
+		      "accept4 getsockopt getsockname",
 	    no_files, 0);
 	check_rows(no_files, nitems(no_files));
 }
@@ -335,6 +335,7 @@ trip_pathd(void **state)
 	    EVERYBODY "openat openat2 newfstatat statx readlinkat getdents64 "
 		      "mkdirat unlinkat linkat renameat renameat2 umask "
 		      "ftruncate fsync splice pipe2 set_robust_list getppid "
+		      "symlinkat copy_file_range "
 		      "close_range wait4",
 	    own, nitems(own));
 }

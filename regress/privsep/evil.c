@@ -1,0 +1,87 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * Compromised processes against the real ones.
+ *
+ *	evil [-b directory of the programs] [group ...]
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "regress/privsep/cells.h"
+#include "regress/privsep/evil.h"
+
+static const char *build = "build";
+static struct lab lab;
+
+static int
+lab_begin(void **state)
+{
+	lab_new(&lab, build, cells_conf);
+	*state = &lab;
+	return 0;
+}
+
+static int
+lab_finish(void **state)
+{
+	lab_free(&lab);
+	return 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct CMUnitTest matrix[] = {
+	    cmocka_unit_test(matrix_listener),
+	    cmocka_unit_test(matrix_pathd),
+	    cmocka_unit_test(matrix_execd),
+	    cmocka_unit_test(matrix_numbers),
+	    cmocka_unit_test(matrix_orphan),
+	    cmocka_unit_test(matrix_lengths),
+	    cmocka_unit_test(matrix_bytes),
+	    cmocka_unit_test(packets_odd),
+	    cmocka_unit_test(packets_end),
+	    cmocka_unit_test(descriptors_odd),
+	    cmocka_unit_test(descriptors_facts),
+	    cmocka_unit_test(descriptors_args),
+	    cmocka_unit_test(descriptors_bulk),
+	    cmocka_unit_test(descriptors_peer),
+	    cmocka_unit_test(lies_facts),
+	    cmocka_unit_test(lies_success),
+	    cmocka_unit_test(lies_late),
+	    cmocka_unit_test(silence_execd),
+	    cmocka_unit_test(silence_others),
+	    cmocka_unit_test(flood_polite),
+	    cmocka_unit_test(flood_listener),
+	    cmocka_unit_test(flood_deaf_pathd),
+	};
+	int c;
+
+	log_init("evil", 0);
+	while ((c = getopt(argc, argv, "b:k:")) != -1)
+		switch (c) {
+		case 'b':
+			build = optarg;
+			break;
+		case 'k':
+			cmocka_set_test_filter(optarg);
+			break;
+		default:
+			return 2;
+		}
+	return cmocka_run_group_tests_name(
+		   "matrix", matrix, lab_begin, lab_finish) == 0
+		   ? 0
+		   : 1;
+}

@@ -1,0 +1,46 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * What the parts of evil share.  Each test gets the laboratory as its state
+ * and leaves it fresh.
+ */
+#ifndef ABX_EVIL_H
+#define ABX_EVIL_H
+
+#include "regress/privsep/lab.h"
+
+/* evil_matrix.c */
+/* Check what must hold behind a case and make the laboratory fresh: exactly
+ * one log line and one PC_BROKEN when the sender was to be broken, none else,
+ * everything said to the others well-formed, no descriptor left.  0, or -1 and
+ * why. */
+int evil_check(
+    struct lab *, enum proc_kind from, int broken, char *why, size_t);
+void matrix_listener(void **);
+void matrix_pathd(void **);
+void matrix_execd(void **);
+void matrix_numbers(void **);
+void matrix_orphan(void **);
+void matrix_lengths(void **);
+void matrix_bytes(void **);
+
+/* evil_packets.c */
+void packets_odd(void **);
+void packets_end(void **);
+void descriptors_odd(void **);
+void descriptors_facts(void **);
+void descriptors_args(void **);
+void descriptors_bulk(void **);
+void descriptors_peer(void **);
+
+/* evil_lies.c */
+void lies_facts(void **);
+void lies_success(void **);
+void lies_late(void **);
+void flood_polite(void **);
+void flood_listener(void **);
+void flood_deaf_pathd(void **);
+void silence_execd(void **);
+void silence_others(void **);
+
+#endif
