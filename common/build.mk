@@ -78,9 +78,11 @@ LAUNCH_SRC = execd/launch/launch.c execd/launch/init.c \
 
 MONITOR_SRC = monitor/main.c monitor/filter.c monitor/gate.c monitor/req.c \
 	monitor/principal.c monitor/limits.c monitor/answer.c monitor/step.c \
-	monitor/work.c monitor/work_files.c monitor/work_run.c monitor/worker.c monitor/worker_files.c monitor/peers.c \
-	monitor/core.c monitor/audit.c monitor/snap.c monitor/control.c monitor/idem.c monitor/host.c monitor/peerid.c monitor/load.c monitor/confset.c \
-	monitor/conffile.c monitor/confdirs.c
+	monitor/work.c monitor/work_files.c monitor/work_run.c \
+	monitor/worker.c monitor/worker_files.c monitor/peers.c \
+	monitor/core.c monitor/audit.c monitor/snap.c monitor/control.c \
+	monitor/idem.c monitor/host.c monitor/peerid.c monitor/load.c \
+	monitor/confset.c monitor/conffile.c monitor/confdirs.c
 
 ABXD_SRC = monitor/abxd.c monitor/parent.c monitor/child.c \
 	monitor/reload.c monitor/boot.c monitor/spawn.c \
@@ -111,7 +113,7 @@ UNIT_SRC = regress/unit/filter.c regress/unit/http_parse.c regress/unit/target.c
 	regress/unit/digest.c \
 	regress/unit/body.c regress/unit/http_reply.c \
 	regress/unit/run_render.c regress/unit/listener.c \
-	regress/unit/json.c regress/unit/conf.c \
+	regress/unit/json.c regress/unit/conf.c regress/unit/conf_world.c \
 	regress/unit/glob.c regress/unit/size.c regress/unit/shlex.c \
 	regress/unit/argv.c regress/unit/selector.c regress/unit/decide.c \
 	regress/unit/engine.c \
