@@ -59,8 +59,8 @@ args_add(struct args *as, const char *name, enum arg_type type)
 		return NULL;
 	/* grow in powers of two from FIRST; n itself tells when */
 	if (as->n == 0 || (as->n >= FIRST && (as->n & (as->n - 1)) == 0)) {
-		a = reallocarray(as->v, as->n == 0 ? FIRST : as->n * 2,
-		    sizeof(*a));
+		a = reallocarray(
+		    as->v, as->n == 0 ? FIRST : as->n * 2, sizeof(*a));
 		if (a == NULL)
 			return NULL;
 		as->v = a;

@@ -27,8 +27,9 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.environ.get("ABX_BUILD", os.path.join(TOP, "build"))
-CACHE = os.environ.get("ABX_CACHE", "/var/cache/abx-regress" if os.geteuid() == 0
-                       else os.path.expanduser("~/.cache/abx-regress"))
+CACHE = os.environ.get(
+    "ABX_CACHE", "/var/cache/abx-regress" if os.geteuid() == 0
+    else os.path.expanduser("~/.cache/abx-regress"))
 TOKEN = "bench-token-0123456789abcdef"
 BEARER = "Authorization: Bearer " + TOKEN
 GIB = 1 << 30
@@ -133,9 +134,11 @@ class Bench:
         os.chmod(put, 0o777)
         conf = os.path.join(self.dir, "nginx.conf")
         with open(conf, "w") as f:
-            f.write(f"""worker_processes 2; daemon off; pid {self.dir}/nginx.pid; error_log /dev/null;
+            f.write(f"""worker_processes 2; daemon off;
+pid {self.dir}/nginx.pid; error_log /dev/null;
 events {{ worker_connections 512; }}
-http {{ access_log {self.dir}/access.log; sendfile on; keepalive_requests 100000000; client_max_body_size 0;
+http {{ access_log {self.dir}/access.log; sendfile on;
+keepalive_requests 100000000; client_max_body_size 0;
 client_body_temp_path {self.dir}/body; proxy_temp_path {self.dir}/p; fastcgi_temp_path {self.dir}/f;
 uwsgi_temp_path {self.dir}/u; scgi_temp_path {self.dir}/s;
 server {{ listen 127.0.0.1:{port}; root {self.root};
@@ -148,14 +151,17 @@ location /dav/ {{ alias {put}/; dav_methods PUT; }} }} }}""")
         exe = os.path.join(CACHE, "node_modules/@sandbox-agent/cli-linux-x64/bin/sandbox-agent")
         if not os.path.exists(exe) and shutil.which("npm"):
             os.makedirs(CACHE, exist_ok=True)
-            subprocess.run(["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", CACHE,
-                            "@sandbox-agent/cli-linux-x64@0.4.2"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                           timeout=300)
+            subprocess.run(
+                ["npm", "install", "--ignore-scripts", "--no-audit",
+                 "--no-fund", "--prefix", CACHE,
+                 "@sandbox-agent/cli-linux-x64@0.4.2"], timeout=300,
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         if not os.path.exists(exe):
             return None
         os.chmod(exe, 0o755)
         port = free_port()
-        self.start([exe, "server", "--no-token", "--no-telemetry", "--host", "127.0.0.1", "--port", str(port)], port)
+        self.start([exe, "server", "--no-token", "--no-telemetry", "--host",
+                    "127.0.0.1", "--port", str(port)], port)
         return port
 
     def stop(self):
@@ -274,9 +280,11 @@ def start_ready(bench):
         s.bind(path)
         s.settimeout(10)
         begin = time.monotonic()
-        proc = subprocess.Popen([os.path.join(BUILD, "abxd"), "-d", "-f", file], stdin=subprocess.DEVNULL,
-                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                env={"ABX_BENCH": TOKEN, "NOTIFY_SOCKET": path})
+        proc = subprocess.Popen(
+            [os.path.join(BUILD, "abxd"), "-d", "-f", file],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={"ABX_BENCH": TOKEN, "NOTIFY_SOCKET": path})
         while b"READY=1" not in s.recv(4096):
             pass
         spent = time.monotonic() - begin
@@ -285,51 +293,105 @@ def start_ready(bench):
         return spent
 
 
-def rows(bench, abxd, nginx, agent, rounds):
-    mine = f"http://127.0.0.1:{bench.port}/files/download-stream?path="
-    theirs = f"http://127.0.0.1:{nginx}/" if nginx else None
-    other = f"http://127.0.0.1:{agent}/v1/fs/file?path={bench.root}/" if agent else None
-    auth = ("-H", BEARER)
+def ratio(name, target, better, pair):
+    """How many times as good as the peer: more is better in every row."""
+    mine, theirs = pair
+    value = mine / theirs if better == "more" else theirs / mine
+    return {"row": name, "target": target, "better": better, "abx": mine,
+            "peer": theirs, "ratio": round(value, 2)}
 
-    def ratio(name, target, better, a, b):
-        value = a / b if better == "more" else b / a
-        return {"row": name, "target": target, "better": better, "abx": a, "peer": b, "ratio": round(value, 2)}
 
-    # ratio: how many times as good as the peer, so more is better in every row
-    if nginx:
-        yield "small32", lambda: ratio("1 KiB, 32 connections, req/s / nginx", 0.9, "more", *alternate(
-            rounds, lambda: wrk(mine + "k1", 32, header=BEARER)[0], lambda: wrk(theirs + "k1", 32)[0]))
-        yield "small1", lambda: ratio("1 KiB, one connection, p50 / nginx", 0.62, "less", *alternate(
-            rounds, lambda: wrk(mine + "k1", 1, header=BEARER)[1], lambda: wrk(theirs + "k1", 1)[1]))
-        yield "download", lambda: ratio("1 GiB download, s / nginx sendfile", 0.95, "less", *alternate(
-            rounds, lambda: curl_get(mine + "big", auth), lambda: curl_get(theirs + "big")))
-        up = f"http://127.0.0.1:{bench.port}/files/upload-stream?path=up"
-        yield "upload", lambda: ratio("1 GiB upload, s / nginx dav PUT", 1.2, "less", *alternate(
-            rounds, lambda: curl_put(up, bench.root + "/big", ("-H", BEARER, "-H", "Content-Type: application/octet-stream",
-                                                             "-H", "Expect:")),
-            lambda: curl_put(theirs + "dav/up", bench.root + "/big", ("-H", "Expect:"))))
-    if agent:
-        yield "agent32", lambda: ratio("1 KiB, 32 connections, req/s / sandbox-agent", 2.0, "more", *alternate(
-            rounds, lambda: wrk(mine + "k1", 32, header=BEARER)[0], lambda: wrk(other + "k1", 32)[0]))
-        yield "agent1", lambda: ratio("1 KiB, one connection, p50 / sandbox-agent", 1.0, "less", *alternate(
-            rounds, lambda: wrk(mine + "k1", 1, header=BEARER)[1], lambda: wrk(other + "k1", 1)[1]))
-    yield "true", lambda: ratio("commands.run /bin/true, s / bare bwrap", 0.67, "less", *alternate(
-        rounds * 30, lambda: run_true(bench), bare_bwrap))
-    yield "spawn", lambda: ratio("commands.run /bin/true, s / posix_spawn (no session yet)", None, "less", *alternate(
-        rounds * 10, lambda: run_true(bench), bare_spawn))
-    yield "start", lambda: {"row": "start to ready, ms", "target": 20, "better": "less", "abx": round(1000 * statistics.median(
-        start_ready(bench) for _ in range(rounds)), 1), "peer": None, "ratio": None}
-    yield "memory", lambda: {"row": "idle memory, all processes, private KiB", "target": 4096, "better": "less",
-                             "abx": private(family(abxd.pid)), "peer": None, "ratio": None}
+def single(name, target, value):
+    return {"row": name, "target": target, "better": "less", "abx": value,
+            "peer": None, "ratio": None}
+
+
+class Rows:
+    """One method a row; which exist depends on the peers that do."""
+
+    def __init__(self, bench, abxd, nginx, agent, rounds):
+        self.bench, self.abxd, self.rounds = bench, abxd, rounds
+        self.base = f"http://127.0.0.1:{bench.port}/files/"
+        self.mine = self.base + "download-stream?path="
+        self.nginx = f"http://127.0.0.1:{nginx}/" if nginx else None
+        self.agent = (f"http://127.0.0.1:{agent}/v1/fs/file?path="
+                      f"{bench.root}/" if agent else None)
+
+    def names(self):
+        names = ["memory"]
+        if self.nginx:
+            names += ["small32", "small1", "download", "upload"]
+        if self.agent:
+            names += ["agent32", "agent1"]
+        return names + ["true", "spawn", "start"]
+
+    def pair(self, mine, theirs, times=1):
+        return alternate(self.rounds * times, mine, theirs)
+
+    def wrk_pair(self, peer, connections, what):
+        return self.pair(
+            lambda: wrk(self.mine + "k1", connections, header=BEARER)[what],
+            lambda: wrk(peer + "k1", connections)[what])
+
+    def small32(self):
+        return ratio("1 KiB, 32 connections, req/s / nginx", 0.9, "more",
+                     self.wrk_pair(self.nginx, 32, 0))
+
+    def small1(self):
+        return ratio("1 KiB, one connection, p50 us / nginx", 0.62, "less",
+                     self.wrk_pair(self.nginx, 1, 1))
+
+    def agent32(self):
+        return ratio("1 KiB, 32 connections, req/s / sandbox-agent", 2.0,
+                     "more", self.wrk_pair(self.agent, 32, 0))
+
+    def agent1(self):
+        return ratio("1 KiB, one connection, p50 us / sandbox-agent", 1.0,
+                     "less", self.wrk_pair(self.agent, 1, 1))
+
+    def download(self):
+        return ratio("1 GiB download, s / nginx sendfile", 0.95, "less",
+                     self.pair(lambda: curl_get(self.mine + "big",
+                                                ("-H", BEARER)),
+                               lambda: curl_get(self.nginx + "big")))
+
+    def upload(self):
+        big = os.path.join(self.bench.root, "big")
+        head = ("-H", BEARER, "-H", "Expect:",
+                "-H", "Content-Type: application/octet-stream")
+        return ratio("1 GiB upload, s / nginx dav PUT", 1.2, "less",
+                     self.pair(lambda: curl_put(
+                         self.base + "upload-stream?path=up", big, head),
+                         lambda: curl_put(self.nginx + "dav/up", big,
+                                          ("-H", "Expect:"))))
+
+    def true(self):
+        return ratio("commands.run /bin/true, s / bare bwrap", 0.67, "less",
+                     self.pair(lambda: run_true(self.bench), bare_bwrap, 30))
+
+    def spawn(self):
+        return ratio("commands.run /bin/true, s / posix_spawn", None, "less",
+                     self.pair(lambda: run_true(self.bench), bare_spawn, 10))
+
+    def start(self):
+        times = [start_ready(self.bench) for _ in range(self.rounds)]
+        return single("start to ready, ms", 20,
+                      round(1000 * statistics.median(times), 1))
+
+    def memory(self):
+        return single("idle memory, all processes, private KiB", 4096,
+                      private(family(self.abxd.pid)))
 
 
 def show(row):
     def number(v):
         return "-" if v is None else f"{v:.6g}"
-    target = row["target"]
-    met = "" if target is None else "met" if (
-        row["ratio"] >= target if row["ratio"] is not None else row["abx"] <= target) else "MISSED"
-    print(f"{row['row']:<58}{number(row['abx']):>12}{number(row['peer']):>12}"
+    target, met = row["target"], ""
+    if target is not None:
+        held = (row["ratio"] >= target if row["ratio"] is not None
+                else row["abx"] <= target)
+        met = "met" if held else "MISSED"
+    print(f"{row['row']:<52}{number(row['abx']):>12}{number(row['peer']):>12}"
           f"{number(row['ratio']):>8}{number(target):>8} {met}", flush=True)
 
 
@@ -344,12 +406,13 @@ def main():
     try:
         abxd = bench.abx()
         nginx, agent = bench.nginx(), bench.agent()
+        rows = Rows(bench, abxd, nginx, agent, opt.rounds)
         if not opt.json:
-            print(f"{'row (ratio: times as good as the peer)':<58}{'abx':>12}{'peer':>12}{'ratio':>8}{'target':>8}")
-        first = [r for r in rows(bench, abxd, nginx, agent, opt.rounds)]
-        for name, measure in sorted(first, key=lambda r: r[0] != "memory"):
+            print(f"{'row (ratio: times as good as the peer)':<52}"
+                  f"{'abx':>12}{'peer':>12}{'ratio':>8}{'target':>8}")
+        for name in rows.names():
             if not opt.rows or name in opt.rows:
-                results.append(measure())
+                results.append(getattr(rows, name)())
                 if not opt.json:
                     show(results[-1])
     finally:
