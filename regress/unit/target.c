@@ -198,11 +198,12 @@ test_routes(void **state)
 		"files.upload"},
 	    {"DELETE", "/files", OP_files_delete, B_QUERY, 1, "files.delete"},
 	    {"POST", "/rpc/files.list", OP_files_list, B_JSON, 1, "files.list"},
-	    {"POST", "/rpc/files.search", OP_NONE, B_JSON, 1, "files.search"},
+	    {"POST", "/rpc/files.search", OP_files_search, B_JSON, 1,
+		"files.search"},
 	    {"POST", "/rpc/no.such.op", OP_NONE, B_JSON, 1, "no.such.op"},
 	    {"POST", "/rpc/", OP_NONE, B_JSON, 1, ""},
 	    {"GET", "/rpc/files.list", OP_NONE, B_QUERY, 0, ""},
-	    {"POST", "/files/search", OP_NONE, B_QUERY, 0, ""},
+	    {"POST", "/files/none", OP_NONE, B_QUERY, 0, ""},
 	    {"POST", "", OP_NONE, B_QUERY, 0, ""},
 	};
 	struct route r;
