@@ -195,17 +195,17 @@ child_msg_cb(struct chan *ch, struct imsg *m, void *arg)
 	return parent_says(c, m);
 }
 
-/* The death itself is seen by waitpid; a channel that broke kills. */
+/* Death itself is seen by waitpid; one that lives on without its channel can
+ * be told nothing and is of no use. */
 static void
 child_gone_cb(struct chan *ch, int error, void *arg)
 {
 	struct child *c = arg;
 
-	if (error == EBADMSG) {
+	if (error == EBADMSG)
 		log_warnx("%s breaks the protocol", proc_name(c->kind));
-		if (c->pid > 0)
-			(void)kill(c->pid, SIGKILL);
-	}
+	if (c->pid > 0)
+		(void)kill(c->pid, SIGKILL);
 }
 
 /* ---- life ---- */
