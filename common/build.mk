@@ -428,13 +428,17 @@ $B/regress/trip: ${TRIP_O} ${CORE_O}
 	${LINK} ${TRIP_O} ${CORE_O} -lcmocka -lseccomp ${L_HASH} ${L_COMMON}
 EVIL_SRC = regress/privsep/evil.c regress/privsep/evil_matrix.c \
 	regress/privsep/evil_packets.c regress/privsep/evil_lies.c \
+	regress/privsep/evil_service.c regress/privsep/puppet.c \
 	regress/privsep/cells.c regress/privsep/lab.c \
 	regress/privsep/lab_parts.c regress/privsep/well.c
 EVIL_O = ${EVIL_SRC:.c=.o} ${STAGE_O}
 DEPS += ${EVIL_SRC:.c=.o.d}
-$B/regress/evil: ${EVIL_O} ${CORE_O}
+$B/regress/evil: ${EVIL_O} ${CORE_O} $B/regress/standin
 	@mkdir -p $B/regress
 	${LINK} ${EVIL_O} ${CORE_O} -lcmocka ${L_HASH} ${L_COMMON}
+$B/regress/standin: regress/privsep/standin.o
+	@mkdir -p $B/regress
+	${LINK} regress/privsep/standin.o
 RACE_SRC = regress/race/race.c regress/race/attack.c
 RACE_O = ${RACE_SRC:.c=.o} ${STAGE_O}
 DEPS += ${RACE_SRC:.c=.o.d} regress/race/no_openat2.o.d

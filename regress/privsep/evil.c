@@ -3,7 +3,10 @@
  *
  * Compromised processes against the real ones.
  *
- *	evil [-b directory of the programs] [group ...]
+ *	evil [-b directory of the programs] [-s stand-in] [-k pattern] [group]
+ *
+ * Groups: lab (one monitor, everything around it played), service (a running
+ * service with one process taken over).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,13 +24,14 @@
 #include "regress/privsep/cells.h"
 #include "regress/privsep/evil.h"
 
-static const char *build = "build";
+const char *evil_build = "build";
+const char *evil_standin = "build/regress/standin";
 static struct lab lab;
 
 static int
 lab_begin(void **state)
 {
-	lab_new(&lab, build, cells_conf);
+	lab_new(&lab, evil_build, cells_conf);
 	*state = &lab;
 	return 0;
 }
@@ -66,22 +70,36 @@ main(int argc, char **argv)
 	    cmocka_unit_test(flood_listener),
 	    cmocka_unit_test(flood_deaf_pathd),
 	};
-	int c;
+	const struct CMUnitTest services[] = {
+	    cmocka_unit_test_teardown(service_listener, service_end),
+	    cmocka_unit_test_teardown(service_pathd, service_end),
+	    cmocka_unit_test_teardown(service_execd, service_end),
+	    cmocka_unit_test_teardown(service_limit, service_end),
+	};
+	int c, bad = 0;
 
 	log_init("evil", 0);
-	while ((c = getopt(argc, argv, "b:k:")) != -1)
+	while ((c = getopt(argc, argv, "b:k:s:")) != -1)
 		switch (c) {
 		case 'b':
-			build = optarg;
+			evil_build = optarg;
 			break;
 		case 'k':
 			cmocka_set_test_filter(optarg);
 			break;
+		case 's':
+			evil_standin = optarg;
+			break;
 		default:
+			fprintf(stderr, "usage: evil [-b dir] [-s stand-in] "
+					"[-k pattern] [group]\n");
 			return 2;
 		}
-	return cmocka_run_group_tests_name(
-		   "matrix", matrix, lab_begin, lab_finish) == 0
-		   ? 0
-		   : 1;
+	if (optind == argc || strcmp(argv[optind], "lab") == 0)
+		bad += cmocka_run_group_tests_name(
+		    "lab", matrix, lab_begin, lab_finish);
+	if (optind == argc || strcmp(argv[optind], "service") == 0)
+		bad += cmocka_run_group_tests_name(
+		    "service", services, NULL, NULL);
+	return bad == 0 ? 0 : 1;
 }

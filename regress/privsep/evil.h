@@ -9,6 +9,16 @@
 
 #include "regress/privsep/lab.h"
 
+/* Directory of the programs, and the program that stands in for one. */
+extern const char *evil_build, *evil_standin;
+
+/* evil_service.c */
+void service_listener(void **);
+void service_pathd(void **);
+void service_execd(void **);
+void service_limit(void **);
+int service_end(void **);
+
 /* evil_matrix.c */
 /* Check what must hold behind a case and make the laboratory fresh: exactly
  * one log line and one PC_BROKEN when the sender was to be broken, none else,
