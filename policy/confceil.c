@@ -271,10 +271,10 @@ env_disable(struct cload *cl, const struct node *n)
 	int error = removal_init(cl, &r, n->key, n);
 
 	while (error == 0 && *s != '\0') {
+		s += strspn(s, " \t");
 		end = selector_end(s);
 		last = *end;
 		*end = '\0';
-		s += strspn(s, " \t");
 		one.s = s;
 		one.len = strcspn(s, " \t");
 		s[one.len] = '\0';
