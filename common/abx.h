@@ -31,7 +31,8 @@
 #define ABX_MAX_ROOTS 1024	 /* root directories of one policy */
 #define ABX_DENY_MAX (64 * 1024) /* bytes of one compiled deny set */
 #define ABX_MAX_DENY 1024	 /* patterns in one deny set */
-#define ABX_MAX_BINDS 64	 /* SPAWN_BIND before one SPAWN */
+#define ABX_MAX_COVERS 256 /* denied entries that one command is kept from */
+#define ABX_MAX_BINDS 64   /* SPAWN_BIND before one SPAWN */
 
 #define ABX_MAX_EDITS 1024	 /* replacements in one files.edit */
 #define ABX_DIFF_MAX (48 * 1024) /* bytes of the diff of a dry run */

@@ -33,7 +33,7 @@ L_REGEX = -lpcre2-8
 # BASE is linked into the static launcher too: libc only.
 BASE_SRC = common/wire.c common/imsg.c common/msg.c
 COMMON_SRC = common/args.c common/payload.c \
-	common/payload_exec.c common/payload_files.c common/ops.c common/codes.c \
+	common/payload_exec.c common/payload_files.c common/payload_cover.c common/ops.c common/codes.c \
 	common/frame.c common/hash.c common/size.c common/log.c common/glob.c \
 	common/entry.c
 PROC_SRC = common/chan.c common/proc.c common/jail.c
@@ -106,7 +106,7 @@ PATHD_PURE_SRC = pathd/beneath.c pathd/walk.c pathd/roots.c pathd/deny.c \
 	pathd/parents.c pathd/tree.c pathd/dir.c pathd/journal.c pathd/put.c \
 	pathd/list.c pathd/get.c pathd/sight.c pathd/stage.c pathd/copy.c \
 	pathd/replace.c pathd/udiff.c pathd/edit.c pathd/framer.c \
-	pathd/search.c pathd/needle.c
+	pathd/search.c pathd/needle.c pathd/denied.c
 EXECD_PURE_SRC = execd/profile.c execd/keep.c execd/launch/xl.c
 
 UNIT_SRC = regress/unit/filter.c regress/unit/http_parse.c regress/unit/target.c \
@@ -124,7 +124,7 @@ UNIT_SRC = regress/unit/filter.c regress/unit/http_parse.c regress/unit/target.c
 	regress/unit/pathd_dir.c regress/unit/pathd_proto.c \
 	regress/unit/pathd_copy.c regress/unit/pathd_edit.c \
 	regress/unit/pathd_search.c \
-	regress/unit/execd_keep.c regress/unit/execd_profile.c \
+	regress/unit/denied.c regress/unit/execd_keep.c regress/unit/execd_profile.c \
 	regress/unit/execd_xl.c
 
 # --- objects ---------------------------------------------------------------

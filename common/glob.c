@@ -427,6 +427,20 @@ glob_match(const struct glob *g, const char *path)
 	return glob_walk(g, path, 0, on);
 }
 
+int
+glob_below(const struct glob *g, const char *path)
+{
+	uint8_t on[GLOB_SEGS + 1];
+	size_t i;
+
+	if (glob_walk(g, path, 1, on))
+		return 1;
+	for (i = 0; i < g->n; i++)
+		if (on[i])
+			return 1;
+	return 0;
+}
+
 /* ---- texts ---- */
 
 /* Copy n bytes with wildcards quoted as classes; bytes written.  dst may be

@@ -29,6 +29,8 @@ int glob_needs_anchor(const char *pattern);
 int glob_covers(const struct glob *, const char *path);
 /* 1 when it matches exactly this path. */
 int glob_match(const struct glob *, const char *path);
+/* 1 when it may match something below the absolute, normal path. */
+int glob_below(const struct glob *, const char *path);
 /* 1 when the one-segment pattern (no slash) matches the bytes; '/' is never
  * matched by a wildcard. */
 int glob_segment(const char *pattern, const char *s, size_t len);

@@ -263,6 +263,31 @@ void list_clear(struct list *);
 void list_put(struct wbuf *, const struct list *);
 int list_get(struct rbuf *, struct list *);
 
+/* Entries below a directory that a command must not see: rel is relative to
+ * that directory and never "", ref says nothing. */
+struct covers {
+	struct target *v; /* owned, room for ABX_MAX_COVERS */
+	size_t n;
+};
+void covers_clear(struct covers *);
+/* Copies rel: 0, or -1 when out of memory or of room. */
+int covers_add(
+    struct covers *, const char *rel, uint8_t kind, uint64_t dev, uint64_t ino);
+void covers_put(struct wbuf *, const struct covers *);
+int covers_get(struct rbuf *, struct covers *);
+/* 1 when both are the same entries, in whatever order. */
+int covers_equal(const struct covers *, const struct covers *);
+
+/* The question for those of a directory. */
+struct denied {
+	struct target target;
+	struct strlist deny; /* absolute patterns over canonical paths */
+	struct strlist skip; /* directories that are hidden already */
+};
+void denied_clear(struct denied *);
+void denied_put(struct wbuf *, const struct denied *);
+int denied_get(struct rbuf *, struct denied *);
+
 /* MKDIR (src is the directory to make), UNLINK (src), RENAME (src, dst). */
 struct mutate {
 	struct target src, dst;
@@ -363,7 +388,8 @@ enum spawn_flag {
 	SPAWN_STDIN = 1,     /* give a stdin pipe (ME_IN), else /dev/null */
 	SPAWN_NO_FORK = 2,   /* the "strict" profile */
 	SPAWN_HEAD_TAIL = 4, /* keep 40 % head and 60 % tail of output */
-	SPAWN_STREAM = 8     /* output is followed live, not captured */
+	SPAWN_STREAM = 8,    /* output is followed live, not captured */
+	SPAWN_HOLD = 16 /* say HELD before the program starts, wait for GO */
 };
 struct spawn {
 	uint16_t flags;

@@ -26,6 +26,7 @@
 #include "common/proc.h"
 
 #define START_MS 20000 /* from bubblewrap's start to the program's */
+#define HELD_MS 90000  /* for the monitor, and pathd behind it */
 #define DRAIN_MS 200   /* for output after the program's end */
 #define KILL_MS 2000   /* for the launcher to empty the sandbox */
 #define STUCK_MS 5000  /* for the kernel to end a killed sandbox */
@@ -68,6 +69,7 @@ void
 job_enter(struct job *j, enum job_state state)
 {
 	static const uint64_t clock_ms[] = {[JOB_START] = START_MS,
+	    [JOB_HELD] = HELD_MS,
 	    [JOB_DRAIN] = DRAIN_MS,
 	    [JOB_KILL] = KILL_MS,
 	    [JOB_STUCK] = STUCK_MS,
@@ -79,7 +81,7 @@ job_enter(struct job *j, enum job_state state)
 	if (state == JOB_RUN) {
 		arm(&j->timeout, j->timeout_ms);
 		arm(&j->idle, j->idle_ms);
-	} else if (state != JOB_START) {
+	} else if (state > JOB_HELD) {
 		event_del(&j->timeout);
 		event_del(&j->idle);
 	}
@@ -112,6 +114,7 @@ job_free(struct job *j)
 	event_del(&j->idle);
 	chan_free(j->chan);
 	pump_free(j->pump);
+	wbuf_free(&j->held);
 	if (j->pidfd != -1) {
 		event_del(&j->init_ev);
 		close(j->pidfd);
@@ -204,7 +207,7 @@ job_sandbox_gone(struct job *j)
 		return;
 	if (j->pidfd != -1 && !j->init_gone)
 		return; /* its processes are still dying */
-	if (j->state == JOB_START) {
+	if (j->state <= JOB_HELD) {
 		job_fail(j, C_SBX_UNAVAILABLE, 0, "namespaces");
 		return;
 	}
@@ -221,6 +224,7 @@ phase_cb(evutil_socket_t fd, short what, void *arg)
 
 	switch (j->state) {
 	case JOB_START:
+	case JOB_HELD:
 		job_fail(j, C_SBX_UNAVAILABLE, ETIMEDOUT, "namespaces");
 		break;
 	case JOB_TERM:
@@ -334,6 +338,7 @@ job_new(uint64_t id, const struct spawn *s)
 	j->start_us = proc_now_us();
 	j->timeout_ms = s->timeout_ms;
 	j->idle_ms = s->idle_ms;
+	j->hold = (s->flags & SPAWN_HOLD) != 0;
 	j->grace_ms = s->grace_ms > GRACE_MAX_MS ? GRACE_MAX_MS : s->grace_ms;
 	evtimer_assign(&j->phase, jobs.conf.base, phase_cb, j);
 	evtimer_assign(&j->timeout, jobs.conf.base, timeout_cb, j);
@@ -356,6 +361,15 @@ job_find(uint64_t id)
 }
 
 void
+job_go(uint64_t id)
+{
+	struct job *j = job_find(id);
+
+	if (j != NULL && j->state == JOB_HELD)
+		job_release(j);
+}
+
+void
 job_signal(uint64_t id, int sig)
 {
 	struct job *j = job_find(id);
@@ -373,6 +387,7 @@ job_cancel(uint64_t id)
 		return;
 	switch (j->state) {
 	case JOB_START:
+	case JOB_HELD:
 		/* nothing runs yet; closing the socket ends it */
 		job_fail(j, C_SRV_UNAVAILABLE, ECANCELED, "cancelled");
 		break;
@@ -402,7 +417,7 @@ job_shutdown(void)
 	jobs.stopping = 1;
 	for (j = jobs.jobs; j != NULL; j = next) {
 		next = j->next;
-		if (j->state == JOB_START)
+		if (j->state <= JOB_HELD)
 			job_fail(j, C_SRV_UNAVAILABLE, ECANCELED, "shutdown");
 		else
 			job_term(j, END_CANCELLED);

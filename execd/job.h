@@ -44,6 +44,8 @@ int job_spawn(uint64_t id, const struct spawn *, struct profile_binds *);
 /* Answer ME_FAILED for a run that never became a job. */
 void job_refuse(uint64_t id, uint16_t code, int err, const char *layer);
 
+/* The program of a run that is held may start; unknown ids are ignored. */
+void job_go(uint64_t id);
 /* A signal for the program's process group; unknown ids are ignored, since
  * the end may have crossed it. */
 void job_signal(uint64_t id, int sig);

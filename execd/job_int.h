@@ -17,6 +17,7 @@
 
 enum job_state {
 	JOB_START, /* the sandbox is built, the program has not started */
+	JOB_HELD,  /* it is built, and the monitor looks once more */
 	JOB_RUN,   /* it runs */
 	JOB_TERM,  /* it was asked to end, the grace runs */
 	JOB_DRAIN, /* it ended; what it started may still write */
@@ -30,6 +31,8 @@ struct job {
 	uint64_t id;
 	enum job_state state;
 	int probe;
+	int hold;	   /* HELD must be said first */
+	struct wbuf held;  /* XL_RUN until GO */
 	pid_t bwrap;	   /* 0 when reaped */
 	pid_t init;	   /* the launcher outside, 0 when not known */
 	int pidfd;	   /* of it */
@@ -66,6 +69,8 @@ struct job *job_find(uint64_t id);
 void job_enter(struct job *, enum job_state);
 /* Answer FAILED, or for the probe HELLO, and let go.  May free the job. */
 void job_fail(struct job *, uint16_t code, int err, const char *layer);
+/* Start the program of a held run. */
+void job_release(struct job *);
 /* Say the end.  The job is JOB_OVER then, or freed. */
 void job_finish(struct job *);
 /* Kill the sandbox from outside, in every way there is. */

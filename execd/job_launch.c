@@ -45,7 +45,14 @@ on_hello(struct job *j, const struct imsg *m)
 static int
 on_ready(struct job *j, struct rbuf *r)
 {
-	return j->state == JOB_START ? xl_ready_get(r, &j->ready) : -1;
+	if (j->state != JOB_START || xl_ready_get(r, &j->ready) == -1)
+		return -1;
+	if (j->hold) {
+		j->hold = 0;
+		job_enter(j, JOB_HELD);
+		job_tell(ME_HELD, j->id, -1, NULL);
+	}
+	return 0;
 }
 
 static int
@@ -89,7 +96,7 @@ on_ended(struct job *j, struct rbuf *r)
 {
 	struct xl_ended e;
 
-	if (xl_ended_get(r, &e) == -1 || j->ended || j->state == JOB_START)
+	if (xl_ended_get(r, &e) == -1 || j->ended || j->state <= JOB_HELD)
 		return -1;
 	j->ended = 1;
 	j->end.status = e.status;
@@ -154,7 +161,7 @@ job_launch_gone_cb(struct chan *c, int error, void *arg)
 	chan_free(j->chan);
 	j->chan = NULL;
 	/* a clock for what is left of the sandbox */
-	if (j->state > JOB_START && j->state < JOB_KILL)
+	if (j->state > JOB_HELD && j->state < JOB_KILL)
 		job_enter(j, JOB_KILL);
 	job_sandbox_gone(j);
 }

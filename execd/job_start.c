@@ -91,7 +91,26 @@ job_command(struct job *j, const struct spawn *s)
 
 	wbuf_init(&w, WORDS_MAX);
 	xl_run_put(&w, s, COMMAND_NOFILE);
-	return job_order_large(j, XL_RUN, &w);
+	if (!j->hold)
+		return job_order_large(j, XL_RUN, &w);
+	if (w.err) {
+		wbuf_free(&w);
+		errno = E2BIG;
+		return -1;
+	}
+	j->held = w;
+	return 0;
+}
+
+void
+job_release(struct job *j)
+{
+	struct wbuf w = j->held;
+
+	memset(&j->held, 0, sizeof(j->held));
+	job_enter(j, JOB_START);
+	if (job_order_large(j, XL_RUN, &w) == -1)
+		job_fail(j, C_SRV_UNAVAILABLE, errno, "start");
 }
 
 /* Start the sandbox and say everything that it needs; the launcher reads it

@@ -43,6 +43,8 @@ static struct {
 	int any;
 	uint64_t id;
 	struct profile_binds binds;
+	struct covers covers; /* below the first bind */
+	int covered;
 	int err;
 	uint16_t code;
 } pending;
@@ -84,6 +86,7 @@ execd_open(const struct proc_conf *pc)
 	mc.gid = pc->gid;
 	mounts_enter(&mc);
 	spawn_init(conf.tmp_size, conf.require);
+	protect_init();
 }
 
 static void
@@ -102,6 +105,8 @@ static void
 pending_clear(void)
 {
 	profile_clear(&pending.binds);
+	covers_clear(&pending.covers);
+	pending.covered = 0;
 	pending.any = 0;
 	pending.err = 0;
 }
@@ -133,6 +138,20 @@ pending_fail(uint16_t code, int err)
 	}
 }
 
+static uint16_t
+bind_code(int err)
+{
+	switch (err) {
+	case ESTALE:
+		return C_POL_PATH_CHANGED;
+	case ENFILE:
+		return pending.covers.n > 0 ? C_SBX_TOO_MANY_DENIED
+					    : C_SBX_UNAVAILABLE;
+	default:
+		return C_SBX_UNAVAILABLE;
+	}
+}
+
 static int
 on_bind(struct imsg *m)
 {
@@ -151,11 +170,23 @@ on_bind(struct imsg *m)
 	/* answered at SPAWN: one question, one answer */
 	if (protect_bind(&pending.binds, root_of(sb.inner), sb.inner, m->fd,
 		sb.rw) == -1)
-		pending_fail(
-		    errno == ESTALE ? C_POL_PATH_CHANGED : C_SBX_UNAVAILABLE,
-		    errno);
+		pending_fail(bind_code(errno), errno);
 	spawn_bind_clear(&sb);
 	return 0;
+}
+
+static int
+on_cover(struct imsg *m)
+{
+	struct rbuf r;
+
+	if (!pending.any || pending.id != m->id || pending.covered)
+		return -1;
+	rbuf_init(&r, m->payload, m->len);
+	if (covers_get(&r, &pending.covers) == -1)
+		return -1;
+	pending.covered = 1;
+	return rget_end(&r);
 }
 
 /* The spawn, from the memfd when there is one: the payload is only a place
@@ -196,6 +227,8 @@ complete(struct profile_binds *b, const struct spawn *s)
 	for (i = 0; i < n; i++)
 		if (b->v[i].rw && protect_names(b, i) == -1)
 			return -1;
+	if (n > 0 && protect_covers(b, 0, &pending.covers) == -1)
+		return -1;
 	for (i = 0; i < s->progs.n; i++)
 		if (protect_program(b, s->progs.v[i]) == -1)
 			return -1;
@@ -215,7 +248,7 @@ on_spawn(struct imsg *m)
 	else if (pending.err != 0)
 		job_refuse(m->id, pending.code, pending.err, "bind");
 	else if (complete(&pending.binds, &s) == -1)
-		job_refuse(m->id, C_SBX_UNAVAILABLE, errno, "bind");
+		job_refuse(m->id, bind_code(errno), errno, "bind");
 	else
 		rc = job_spawn(m->id, &s, &pending.binds);
 	pending_clear();
@@ -235,8 +268,13 @@ mon_msg_cb(struct chan *c, struct imsg *m, void *arg)
 	switch (m->type) {
 	case ME_SPAWN_BIND:
 		return on_bind(m);
+	case ME_SPAWN_COVER:
+		return on_cover(m);
 	case ME_SPAWN:
 		return on_spawn(m);
+	case ME_GO:
+		job_go(m->id);
+		return 0;
 	case ME_SIGNAL:
 		if (m->payload[0] == 0 || m->payload[0] > 64)
 			return -1;

@@ -94,8 +94,8 @@ within(const char *path, const char *dir)
 static int
 reserved(const char *path)
 {
-	static const char *const no[] = {
-	    "/proc", "/dev", "/sys", "/run/abx-launch"};
+	static const char *const no[] = {"/proc", "/dev", "/sys",
+	    MOUNTS_LAUNCHER, MOUNTS_EMPTY_DIR, MOUNTS_EMPTY_FILE};
 	static const char *const whole[] = {"/", "/usr", "/etc", "/run", "/bin",
 	    "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
 	size_t i;
@@ -459,6 +459,12 @@ build(const struct mounts_conf *c, int usr, int launcher)
 		fatal("cannot show %s", c->launcher);
 	if ((fd = place("/tmp", 1)) == -1)
 		fatal("/tmp");
+	close(fd);
+	if ((fd = place(MOUNTS_EMPTY_DIR, 1)) == -1)
+		fatal(MOUNTS_EMPTY_DIR);
+	close(fd);
+	if ((fd = place(MOUNTS_EMPTY_FILE, 0)) == -1)
+		fatal(MOUNTS_EMPTY_FILE);
 	close(fd);
 	show_configured();
 	seal();

@@ -9,6 +9,9 @@
 #include "common/payload.h"
 
 #define MOUNTS_LAUNCHER "/run/abx-launch"
+/* What covers are made of: nothing is in them. */
+#define MOUNTS_EMPTY_DIR "/run/abx-empty"
+#define MOUNTS_EMPTY_FILE "/run/abx-empty.file"
 
 struct mounts_conf {
 	const struct boot_path *binds; /* shown at their canonical paths */

@@ -129,16 +129,48 @@ profile_bind(struct profile_binds *b, const char *inner, int fd, int rw,
 	return 0;
 }
 
+const struct profile_bind *
+profile_find(const struct profile_binds *b, const char *inner)
+{
+	size_t i;
+
+	for (i = 0; i < b->n; i++)
+		if (strcmp(b->v[i].inner, inner) == 0)
+			return &b->v[i];
+	return NULL;
+}
+
+static void
+bind_clear(struct profile_bind *p)
+{
+	free(p->inner);
+	if (p->fd != -1)
+		close(p->fd);
+}
+
+int
+profile_hide(struct profile_binds *b, const char *inner, int fd, uint64_t dev,
+    uint64_t ino)
+{
+	size_t i, k;
+
+	for (i = k = 0; i < b->n; i++)
+		if (within(b->v[i].inner, inner))
+			bind_clear(&b->v[i]);
+		else
+			b->v[k++] = b->v[i];
+	memset(&b->v[k], 0, (b->n - k) * sizeof(b->v[0]));
+	b->n = k;
+	return profile_bind(b, inner, fd, 0, 1, dev, ino);
+}
+
 void
 profile_clear(struct profile_binds *b)
 {
 	size_t i;
 
-	for (i = 0; i < b->n; i++) {
-		free(b->v[i].inner);
-		if (b->v[i].fd != -1)
-			close(b->v[i].fd);
-	}
+	for (i = 0; i < b->n; i++)
+		bind_clear(&b->v[i]);
 	memset(b, 0, sizeof(*b));
 }
 

@@ -9,7 +9,7 @@
 
 #include "execd/launch/xl.h"
 
-#define PROFILE_MAX_BINDS 256
+#define PROFILE_MAX_BINDS 1024
 #define PROFILE_MAX_LINKS 8
 
 /* Something outside that is mounted inside, by descriptor only. */
@@ -40,6 +40,14 @@ enum profile_place profile_place(const char *root, const char *inner);
  * on failure. */
 int profile_bind(struct profile_binds *, const char *inner, int fd, int rw,
     int cover, uint64_t dev, uint64_t ino);
+/* The bind of exactly that place, NULL when there is none; valid until the
+ * next change. */
+const struct profile_bind *profile_find(
+    const struct profile_binds *, const char *inner);
+/* The same, read-only, in place of what is there, and nothing below it: what
+ * lies at inner is not to be seen. */
+int profile_hide(struct profile_binds *, const char *inner, int fd,
+    uint64_t dev, uint64_t ino);
 /* Close and free. */
 void profile_clear(struct profile_binds *);
 /* Order them so that what lies above is mounted first. */

@@ -20,6 +20,9 @@
 
 #include <linux/openat2.h>
 
+#include "common/log.h"
+#include "execd/mounts.h"
+
 #define MAX_MODULES 64 /* submodules of one repository that are covered */
 
 static const char *const in_git[] = {"hooks", "config", "config.worktree"};
@@ -203,6 +206,116 @@ protect_names(struct profile_binds *b, size_t i)
 		return -1;
 	}
 	return cover_git(b, inner, git);
+}
+
+/* ---- covers ---- */
+
+static struct empty {
+	int fd; /* O_PATH */
+	struct stat st;
+} empty_dir = {-1, {0}}, empty_file = {-1, {0}};
+
+static void
+empty_open(struct empty *e, const char *path)
+{
+	e->fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (e->fd == -1 || fstat(e->fd, &e->st) == -1)
+		fatal("%s", path);
+}
+
+void
+protect_init(void)
+{
+	empty_open(&empty_dir, MOUNTS_EMPTY_DIR);
+	empty_open(&empty_file, MOUNTS_EMPTY_FILE);
+}
+
+/* The directory inner, which is name in dir, as a mount point of its own that
+ * can be written as what is above it.  Its descriptor, borrowed from the set,
+ * or -1 with errno. */
+static int
+ancestor(struct profile_binds *b, const char *inner, int dir, const char *name,
+    int *rw)
+{
+	const struct profile_bind *p;
+	int fd;
+
+	if ((p = profile_find(b, inner)) != NULL) {
+		*rw = p->rw;
+		return p->fd;
+	}
+	fd = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd == -1)
+		return -1;
+	return add(b, inner, fd, *rw, 1) == -1 ? -1 : fd;
+}
+
+/* name in dir is what pathd found: cover it. */
+static int
+hide(struct profile_binds *b, const char *inner, int dir, const char *name,
+    const struct target *t)
+{
+	const struct empty *e = t->kind == FK_DIR ? &empty_dir : &empty_file;
+	struct stat st;
+	int fd, save;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == -1)
+		return -1;
+	if (st.st_dev != t->dev || st.st_ino != t->ino || S_ISLNK(st.st_mode) ||
+	    (S_ISDIR(st.st_mode) != 0) != (t->kind == FK_DIR)) {
+		errno = ESTALE;
+		return -1;
+	}
+	if ((fd = fcntl(e->fd, F_DUPFD_CLOEXEC, 3)) == -1)
+		return -1;
+	if (profile_hide(b, inner, fd, e->st.st_dev, e->st.st_ino) == 0)
+		return 0;
+	save = errno;
+	close(fd);
+	errno = save;
+	return -1;
+}
+
+/* One entry, component by component from the bind's own descriptor. */
+static int
+cover_entry(struct profile_binds *b, size_t i, const struct target *t)
+{
+	char inner[ABX_PATH_MAX + 1], rel[ABX_PATH_MAX + 1], *name, *slash;
+	size_t at = strlen(b->v[i].inner);
+	int dir = b->v[i].fd, rw = b->v[i].rw;
+
+	if (strlcpy(rel, t->rel, sizeof(rel)) >= sizeof(rel) ||
+	    at + 1 + strlen(rel) >= sizeof(inner)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	memcpy(inner, b->v[i].inner, at);
+	for (name = rel;; name = slash + 1) {
+		if ((slash = strchr(name, '/')) != NULL)
+			*slash = '\0';
+		inner[at] = '/';
+		strlcpy(inner + at + 1, name, sizeof(inner) - at - 1);
+		at += 1 + strlen(name);
+		if (slash == NULL)
+			return hide(b, inner, dir, name, t);
+		if ((dir = ancestor(b, inner, dir, name, &rw)) == -1)
+			return -1;
+	}
+}
+
+int
+protect_covers(struct profile_binds *b, size_t i, const struct covers *c)
+{
+	size_t k;
+
+	for (k = 0; k < c->n; k++)
+		if (cover_entry(b, i, &c->v[k]) == -1) {
+			if (errno == ENOENT || errno == ENOTDIR ||
+			    errno == ELOOP)
+				errno = ESTALE;
+			return -1;
+		}
+	return 0;
 }
 
 int

@@ -28,6 +28,17 @@ int protect_bind(struct profile_binds *, const char *root, const char *inner,
  */
 int protect_names(struct profile_binds *, size_t i);
 
+/* Start-up: open what covers are made of.  fatal on failure. */
+void protect_init(void);
+/*
+ * Cover what must not be seen below the bind b->v[i] (design: sandbox, "Deny
+ * globs reach programs too"): an empty file or an empty directory lies where
+ * each entry is, and every directory on the way is a mount point of its own.
+ * Each must still be the object that pathd found.  0, or -1 with errno: ESTALE
+ * when it is another, ENFILE when there are too many.
+ */
+int protect_covers(struct profile_binds *, size_t i, const struct covers *);
+
 /* Show a program's directory that nothing shows yet, read-only.  A directory
  * that execd does not see is not an error: the program is not found then. */
 int protect_program(struct profile_binds *, const char *prog);

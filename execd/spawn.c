@@ -191,7 +191,7 @@ args_fd(const struct profile_binds *b)
 	struct wbuf w;
 	int fd = -1;
 
-	wbuf_init(&w, 1024 * 1024);
+	wbuf_init(&w, 8 * 1024 * 1024);
 	profile_args(&w, &base, b);
 	if (w.err)
 		errno = ENOMEM;

@@ -16,6 +16,7 @@
 #include "common/log.h"
 #include "common/proc.h"
 #include "monitor/mon.h"
+#include "monitor/work.h"
 
 /* The arguments of a large ask, from its sealed memfd.  0 or -1. */
 static int
@@ -257,7 +258,9 @@ answer_result(struct req *r, struct imsg *m)
 int
 answer_cancel(struct req *r, struct imsg *m)
 {
-	if (req_owed_by(r, PROC_PATHD)) {
+	if (r->holder != NULL)
+		work_run_release(r);
+	else if (req_owed_by(r, PROC_PATHD)) {
 		(void)peer_send(r->peer, MP_CANCEL, r->rid, -1, NULL);
 		req_remember_cancelled(r->rid);
 		req_owed(r, NULL);

@@ -15,6 +15,8 @@ enum gate_state {
 	RS_RESOLVE,   /* pathd owes FACTS */
 	RS_REOPEN,    /* pathd owes FACTS of the one thing to open */
 	RS_WORK,      /* a worker owes its first answer */
+	RS_COVER,     /* pathd owes the denied entries below a run's directory;
+		       * the second time execd holds that run */
 	RS_BODY,      /* the listener has the pipe of an upload */
 	RS_COMMIT,    /* PUT_END was passed on, pathd owes PUT_FIN */
 	RS_ANSWERED,  /* the listener owes FIN */
@@ -41,7 +43,9 @@ enum gate_handler {
 	GH_LIST_ANS,
 	GH_DONE,
 	GH_EDIT_ANS,
+	GH_DENIED,
 	GH_HELLO,
+	GH_HELD,
 	GH_STARTED,
 	GH_RUN,
 	GH_IN,

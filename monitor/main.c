@@ -17,6 +17,7 @@
 #include "common/proc.h"
 #include "monitor/load.h"
 #include "monitor/mon.h"
+#include "monitor/work.h"
 
 struct mon mon;
 
@@ -36,6 +37,8 @@ static const req_handler handlers[] = {
     [GH_LIST_ANS] = worker_list_ans,
     [GH_DONE] = worker_done,
     [GH_EDIT_ANS] = worker_edit_ans,
+    [GH_DENIED] = work_run_denied,
+    [GH_HELD] = work_run_held,
     [GH_STARTED] = worker_started,
     [GH_RUN] = worker_run,
     [GH_IN] = worker_in,
@@ -92,13 +95,15 @@ dispatch(struct peer *p, struct imsg *m, const char **why)
 		return -1;
 	if (r != NULL)
 		state = r->state;
-	else if (p->kind == PROC_PATHD && !gate_unbound(m->type))
-		state = RS_CANCELLED; /* if anything */
+	/* if anything: withdrawn, or gone on without the answer of pathd */
+	if (p->kind == PROC_PATHD && !gate_unbound(m->type) &&
+	    (r == NULL || r->peer != p))
+		state = RS_CANCELLED;
 	h = gate_check(p->kind, m->type, state);
 	*why = "not permitted now";
 	if (h == GH_NONE || (h == GH_DROP && !late(p, r, m)) ||
 	    (r != NULL && p->kind != PROC_LISTENER && h != GH_DROP &&
-		r->peer != p))
+		r->peer != p && r->holder != p))
 		return -1;
 	*why = "malformed";
 	switch (h) {

@@ -65,8 +65,10 @@ struct req {
 	struct facts *facts; /* one a plan item, NULL before FACTS */
 	struct decision dec;
 	int decided;
-	int dirfd;		 /* cwd of a run, -1 */
+	int dirfd;		 /* cwd of a run while pathd looks, -1 */
+	struct covers covers;	 /* what that run must not see */
 	struct peer *peer;	 /* who owes an answer (a reference), or NULL */
+	struct peer *holder;	 /* execd that holds the run (a reference) */
 	enum fd_kind wanted;	 /* what pathd was to open, or FDK_NONE */
 	int started;		 /* ME_STARTED came */
 	uint64_t body_bytes;	 /* of a memfd with arguments */

@@ -12,6 +12,7 @@
 #include "common/log.h"
 #include "common/proc.h"
 #include "monitor/mon.h"
+#include "monitor/work.h"
 
 #define DEAF_BYTES (16U * 1024 * 1024)
 
@@ -248,7 +249,7 @@ worker_lost(struct req *r, void *arg)
 {
 	struct peer *p = arg;
 
-	if (r->peer != p)
+	if (work_run_lost(r, p) || r->peer != p)
 		return;
 	req_owed(r, NULL);
 	if (r->is_run && !r->end_seen) {
@@ -259,6 +260,7 @@ worker_lost(struct req *r, void *arg)
 	case RS_RESOLVE:
 	case RS_REOPEN:
 	case RS_WORK:
+	case RS_COVER:
 		answer_error(r, C_SRV_UNAVAILABLE, NULL, NULL, 1);
 		break;
 	case RS_BODY:
@@ -276,6 +278,8 @@ worker_lost(struct req *r, void *arg)
 static void
 withdraw(struct req *r, void *arg)
 {
+	if (r->holder != NULL)
+		work_run_release(r);
 	if (req_owed_by(r, PROC_PATHD)) {
 		(void)peer_send(r->peer, MP_CANCEL, r->rid, -1, NULL);
 		req_remember_cancelled(r->rid);

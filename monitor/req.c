@@ -32,7 +32,7 @@ req_new(uint64_t lid)
 	r->rid = next_rid++;
 	r->start_us = proc_now_us();
 	r->snap = snap_ref(mon.cur);
-	r->frame_fd = r->stdin_fd = -1;
+	r->dirfd = r->frame_fd = r->stdin_fd = -1;
 	r->dec.rule = r->dec.cwd_item = -1;
 	r->lnext = by_lid[lid % BUCKETS];
 	by_lid[lid % BUCKETS] = r;
@@ -199,6 +199,10 @@ req_finish(struct req *r, const char *outcome)
 		decision_clear(&r->dec);
 	if (r->planned)
 		plan_clear(&r->plan);
+	close_fd(&r->dirfd);
+	covers_clear(&r->covers);
+	if (r->holder != NULL)
+		peer_unref(r->holder);
 	close_fd(&r->frame_fd);
 	close_fd(&r->stdin_fd);
 	if (r->check_args != NULL)

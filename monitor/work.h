@@ -15,6 +15,7 @@
 struct req;
 struct facts;
 struct plan_item;
+struct peer;
 
 /* Start the work of an admitted call.  *fd is what RESOLVE opened or -1; work
  * that keeps it sets it to -1. */
@@ -32,6 +33,18 @@ enum code work_preconditions(const struct req *, uint16_t *flags);
 void work_run_start(struct req *, int *fd);
 void work_run_reopened(struct req *, int *fd);
 
+struct imsg;
+/* DENIED_ANS and DONE of pathd, and HELD: 0, or -1 for a breach. */
+int work_run_denied(struct req *, struct imsg *);
+int work_run_held(struct req *, struct imsg *);
+/* The run is not wanted any more: pathd need not answer, and execd, if it
+ * holds the run, owes FAILED. */
+void work_run_release(struct req *);
+/* execd says itself that a held run failed. */
+void work_run_unheld(struct req *);
+/* A worker of a held run is gone: 1 and it is answered, 0 when none is held. */
+int work_run_lost(struct req *, struct peer *);
+
 /* Ask pathd for item i of the plan again, alone and to be opened; flags as in
  * struct resolve. */
 void work_reopen(struct req *, size_t item, uint8_t flags);
@@ -41,7 +54,6 @@ const struct plan_item *work_reopening(const struct req *);
 enum fd_kind work_wanted(uint8_t flags);
 /* Send a worker its order and wait for the first answer. */
 struct wbuf;
-struct peer;
 void work_send(
     struct req *, struct peer *, uint16_t type, int fd, const struct wbuf *);
 

@@ -2,7 +2,9 @@
  * SPDX-License-Identifier: ISC
  *
  * The work of an admitted command: the order to execd, made from the decision
- * alone.  The working directory travels as a descriptor.
+ * alone.  The working directory travels as a descriptor; what the policy denies
+ * below it is listed by pathd before the sandbox is built and once more when
+ * it is, before the program starts (design: sandbox).
  */
 #include <sys/mman.h>
 
@@ -12,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/glob.h"
 #include "common/log.h"
 #include "monitor/mon.h"
 #include "monitor/work.h"
@@ -127,6 +130,21 @@ order_put(struct wbuf *w, const struct spawn *s)
 	return 0;
 }
 
+static int
+send_covers(struct req *r)
+{
+	struct wbuf w;
+	int rc;
+
+	if (r->covers.n == 0)
+		return 0;
+	wbuf_init(&w, IMSG_MAX_PAYLOAD);
+	covers_put(&w, &r->covers);
+	rc = peer_send(r->snap->execd, ME_SPAWN_COVER, r->rid, -1, &w);
+	wbuf_free(&w);
+	return rc;
+}
+
 /* *dirfd is taken; -1 when there is no working directory of the policy. */
 static void
 send_order(struct req *r, struct wbuf *w, int *dirfd)
@@ -141,10 +159,12 @@ send_order(struct req *r, struct wbuf *w, int *dirfd)
 		wbuf_reset(w);
 		wput_raw(w, (const uint8_t[16]){0}, 16);
 	}
-	if (*dirfd != -1 && send_bind(r, dirfd) == -1) {
+	if (*dirfd != -1 &&
+	    (send_bind(r, dirfd) == -1 || send_covers(r) == -1)) {
 		if (fd != -1)
 			close(fd);
 		answer_error(r, C_SRV_UNAVAILABLE, NULL, NULL, 1);
+		(void)peer_send(r->snap->execd, ME_CANCEL, r->rid, -1, NULL);
 		return;
 	}
 	r->is_run = 1;
@@ -166,6 +186,8 @@ spawn(struct req *r, int *dirfd)
 		answer_error(r, C_SRV_UNAVAILABLE, NULL, NULL, 1);
 		return;
 	}
+	if (r->covers.n > 0)
+		s->flags |= SPAWN_HOLD;
 	s->grace_ms = KILL_GRACE_MS;
 	if (ask_has(r, "stdin"))
 		s->flags |= SPAWN_STDIN;
@@ -178,6 +200,208 @@ spawn(struct req *r, int *dirfd)
 	wbuf_free(&w);
 }
 
+/* ---- what the command must not see ---- */
+
+/* 1 when a pattern may match something below the directory. */
+static int
+may_match(const char *pattern, const char *dir)
+{
+	const char *why;
+	struct glob *g = glob_new(pattern, NULL, &why);
+	int yes = g == NULL || glob_below(g, dir);
+
+	glob_free(g);
+	return yes;
+}
+
+/* Most denies lie elsewhere, and then nothing need be looked for. */
+static int
+denies_below(const struct req *r)
+{
+	const struct strlist *hidden = policy_protected(r->snap->policy);
+	const struct decision *d = &r->dec;
+	char *text;
+	size_t i, k;
+
+	for (i = 0; i < d->deny.n; i++) {
+		if (!may_match(d->deny.v[i], d->spawn.cwd))
+			continue;
+		/* execd hides the service's own directories by itself */
+		for (k = 0, text = NULL; k < hidden->n; k++) {
+			text = glob_quote(hidden->v[k], "");
+			if (text != NULL && strcmp(text, d->deny.v[i]) == 0)
+				break;
+			free(text);
+			text = NULL;
+		}
+		free(text);
+		if (k == hidden->n)
+			return 1;
+	}
+	return 0;
+}
+
+/* Ask pathd what is denied below the working directory.  Answers and leaves
+ * another state than RS_COVER when it cannot be asked. */
+static void
+ask_denied(struct req *r)
+{
+	struct denied q = {0};
+	struct wbuf w;
+
+	q.target = r->dec.cwd; /* all borrowed */
+	q.deny = r->dec.deny;
+	q.skip = *policy_protected(r->snap->policy);
+	wbuf_init(&w, IMSG_MAX_PAYLOAD);
+	denied_put(&w, &q);
+	work_send(r, r->snap->pathd, MP_DENIED, -1, &w);
+	if (r->state == RS_WORK)
+		req_enter(r, RS_COVER);
+	wbuf_free(&w);
+}
+
+/* The working directory is open: go on. */
+static void
+cover(struct req *r, int *fd)
+{
+	if (!denies_below(r)) {
+		spawn(r, fd);
+		return;
+	}
+	r->dirfd = *fd;
+	*fd = -1;
+	ask_denied(r);
+}
+
+static void
+unhold(struct req *r)
+{
+	if (r->holder != NULL)
+		peer_unref(r->holder);
+	r->holder = NULL;
+}
+
+void
+work_run_release(struct req *r)
+{
+	if (req_owed_by(r, PROC_PATHD)) {
+		(void)peer_send(r->peer, MP_CANCEL, r->rid, -1, NULL);
+		req_remember_cancelled(r->rid);
+		req_owed(r, NULL);
+	}
+	if (r->holder == NULL)
+		return;
+	(void)peer_send(r->holder, ME_CANCEL, r->rid, -1, NULL);
+	req_owed(r, r->holder);
+	unhold(r);
+}
+
+void
+work_run_unheld(struct req *r)
+{
+	if (r->holder == NULL)
+		return;
+	unhold(r);
+	work_run_release(r);
+}
+
+int
+work_run_lost(struct req *r, struct peer *p)
+{
+	if (r->holder == NULL || (r->holder != p && r->peer != p))
+		return 0;
+	if (r->holder == p) {
+		r->is_run = 0;
+		work_run_unheld(r);
+	} else
+		work_run_release(r);
+	answer_error(r, C_SRV_UNAVAILABLE, NULL, NULL, 1);
+	return 1;
+}
+
+int
+work_run_held(struct req *r, struct imsg *m)
+{
+	if (!r->is_run || r->covers.n == 0 || r->holder != NULL)
+		return -1;
+	r->holder = peer_ref(r->peer);
+	ask_denied(r);
+	if (r->state != RS_COVER)
+		work_run_release(r);
+	return 0;
+}
+
+/* The second list: nothing may have changed. */
+static void
+go(struct req *r, const struct covers *now)
+{
+	if (mon.panic) {
+		work_run_release(r);
+		refuse_layer(r, "{\"layer\":\"panic\"}");
+	} else if (!covers_equal(&r->covers, now)) {
+		work_run_release(r);
+		answer_error(r, C_POL_PATH_CHANGED, "cwd", NULL, 0);
+	} else {
+		req_owed(r, r->holder);
+		unhold(r);
+		covers_clear(&r->covers); /* it is held once */
+		req_enter(r, RS_WORK);
+		if (peer_send(r->peer, ME_GO, r->rid, -1, NULL) == -1) {
+			r->is_run = 0;
+			req_owed(r, NULL);
+			answer_error(r, C_SRV_UNAVAILABLE, NULL, NULL, 1);
+		}
+	}
+}
+
+/* pathd could not say. */
+static int
+denied_failed(struct req *r, struct rbuf *b)
+{
+	struct done d;
+
+	if (done_get(b, &d) == -1 || rget_end(b) == -1 || d.code == C_OK)
+		return -1;
+	req_owed(r, NULL);
+	work_run_release(r);
+	answer_error(r, (enum code)d.code, "cwd", NULL, 0);
+	return 0;
+}
+
+int
+work_run_denied(struct req *r, struct imsg *m)
+{
+	char details[64];
+	struct covers c;
+	struct rbuf b;
+	int fd = r->dirfd;
+
+	rbuf_init(&b, m->payload, m->len);
+	if (m->type == MP_DONE)
+		return denied_failed(r, &b);
+	if (covers_get(&b, &c) == -1)
+		return -1;
+	if (rget_end(&b) == -1) {
+		covers_clear(&c);
+		return -1;
+	}
+	req_owed(r, NULL);
+	if (r->holder != NULL) {
+		go(r, &c);
+		covers_clear(&c);
+		return 0;
+	}
+	r->covers = c;
+	r->dirfd = -1;
+	if (layers_missing(r, details, sizeof(details)))
+		refuse_layer(r, details);
+	else
+		spawn(r, &fd);
+	if (fd != -1)
+		close(fd);
+	return 0;
+}
+
 void
 work_run_start(struct req *r, int *fd)
 {
@@ -188,7 +412,7 @@ work_run_start(struct req *r, int *fd)
 	else if (r->dec.cwd_item < 0)
 		spawn(r, fd);
 	else if (*fd != -1 && r->plan.nitems == 1)
-		spawn(r, fd);
+		cover(r, fd);
 	else
 		work_reopen(r, (size_t)r->dec.cwd_item, RESOLVE_OPENDIR);
 }
@@ -196,5 +420,5 @@ work_run_start(struct req *r, int *fd)
 void
 work_run_reopened(struct req *r, int *fd)
 {
-	spawn(r, fd);
+	cover(r, fd);
 }

@@ -320,7 +320,7 @@ static void
 run_over(struct req *r)
 {
 	req_owed(r, NULL);
-	r->end_seen = 1;
+	r->is_run = 0;
 	if (r->state == RS_ENDING)
 		req_finish(r, answer_outcome(r));
 }
@@ -335,6 +335,7 @@ worker_failed(struct req *r, struct imsg *m)
 	if (!r->is_run || r->started || spawn_failed_get(&b, &f) == -1 ||
 	    rget_end(&b) == -1)
 		return -1;
+	work_run_unheld(r);
 	req_owed(r, NULL);
 	r->is_run = 0;
 	if (f.err != 0 || f.layer[0] != '\0')
@@ -351,9 +352,13 @@ worker_end(struct req *r, struct imsg *m)
 
 	if (!r->is_run || (r->state == RS_WORK && !r->started))
 		return -1;
+	/* a held run that was given up can only fail */
+	if (r->state == RS_ANSWERED && !r->started && m->type == ME_END)
+		return -1;
 	rbuf_init(&b, m->payload, m->len);
 	if (m->type == ME_FAILED) {
-		if (spawn_failed_get(&b, &f) == -1 || rget_end(&b) == -1)
+		if ((r->state == RS_ANSWERED && r->started) ||
+		    spawn_failed_get(&b, &f) == -1 || rget_end(&b) == -1)
 			return -1;
 		run_over(r);
 		return 0;

@@ -243,6 +243,23 @@ do_bulk_long(struct imsg *m)
 }
 
 static int
+do_denied_long(struct imsg *m)
+{
+	struct denied q;
+	struct rbuf r;
+	int rc = -1;
+
+	rbuf_init(&r, m->payload, m->len);
+	if (denied_get(&r, &q) == -1)
+		return -1;
+	if (rget_end(&r) == 0 && known_ref(&q.target.ref))
+		rc = pool_add(
+		    m->type, m->id, q.target.ref.root, m->payload, m->len);
+	denied_clear(&q);
+	return rc;
+}
+
+static int
 do_mutate(struct imsg *m)
 {
 	struct mutate mu;
@@ -303,6 +320,7 @@ static const struct {
     {MP_PUT, do_put_long},
     {MP_PUT_END, do_put_end},
     {MP_LIST, do_list_long},
+    {MP_DENIED, do_denied_long},
     {MP_MKDIR, do_mutate},
     {MP_RENAME, do_mutate},
     {MP_UNLINK, do_mutate},

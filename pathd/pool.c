@@ -121,6 +121,8 @@ task_begins(const struct task *t)
 		return MP_LIST_ANS;
 	case MP_EDIT:
 		return MP_EDIT_ANS;
+	case MP_DENIED:
+		return MP_DENIED_ANS;
 	default:
 		return MP_DONE;
 	}
@@ -266,7 +268,7 @@ static int
 worker_answer(struct task *t, struct imsg *m)
 {
 	int last = m->type == MP_PUT_FIN || m->type == MP_DONE ||
-		   m->type == MP_EDIT_ANS;
+		   m->type == MP_EDIT_ANS || m->type == MP_DENIED_ANS;
 	int fd = m->fd;
 
 	if (t->begun ? m->type != MP_PUT_FIN || t->type != MP_PUT

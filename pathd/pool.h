@@ -21,8 +21,8 @@ struct event_base;
 
 /* Start the first workers.  fatal on failure. */
 void pool_start(const struct pathd *, struct event_base *, struct chan *mon);
-/* Take a checked job (PUT, LIST, UNLINK, RENAME).  From here on the pool
- * answers for it, whatever happens.  0, or -1 when the id is in use. */
+/* Take a checked job (PUT, LIST, UNLINK, RENAME, DENIED).  From here on the
+ * pool answers for it, whatever happens.  0, or -1 when the id is in use. */
 int pool_add(
     uint16_t type, uint64_t id, uint32_t root, const void *payload, size_t len);
 /* PUT_END of an upload; of one that ended meanwhile it means nothing.  0, or

@@ -109,7 +109,7 @@ tree_enter(struct tree *t, const char *name, const struct stat *st, off_t next)
 	if (fstat(fd, &now) == -1 || now.st_dev != st->st_dev ||
 	    now.st_ino != st->st_ino)
 		code = C_POL_PATH_CHANGED;
-	else if (now.st_dev != t->dev)
+	else if (!t->ops->cross && now.st_dev != t->dev)
 		code = C_FS_PERMISSION; /* another file system ends here */
 	else
 		code = tree_push(t, fd, strlen(t->path));
@@ -128,7 +128,9 @@ tree_entry(struct tree *t, const char *name, off_t next)
 
 	/* it could not be asked for, and nothing below it either */
 	if (lv->len + 1 + n > ABX_PATH_MAX)
-		return t->ops->barred != NULL ? C_OK : C_FS_NAME_TOO_LONG;
+		return t->ops->barred == NULL ? C_FS_NAME_TOO_LONG
+					      : t->ops->barred(t->arg, t->path,
+						    C_FS_NAME_TOO_LONG);
 	t->path[lv->len] = '/';
 	memcpy(t->path + lv->len + 1, name, n + 1);
 	if (fstatat(lv->fd, name, &st, AT_SYMLINK_NOFOLLOW) == -1)

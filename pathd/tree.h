@@ -28,12 +28,13 @@ struct tree_ops {
 	enum code (*leave)(void *arg, int dir, const char *name);
 	/* 1 ends the walk with C_SRV_UNAVAILABLE.  NULL: never. */
 	int (*stop)(void *arg);
+	int cross; /* go into other file systems too */
 };
 
 /* Walk below dir, a readable directory (borrowed) that is spelled path.  C_OK
  * or what ended it: a code of ops, of the file system, C_FS_NAME_TOO_LONG for
- * a tree that is too deep, C_FS_PERMISSION at another file system.  When the
- * callbacks remove entries, some file systems let others be missed. */
+ * a tree that is too deep, C_FS_PERMISSION at another file system (cross: 0).
+ * When the callbacks remove entries, some file systems let others be missed. */
 enum code tree_walk(
     int dir, const char *path, const struct tree_ops *, void *arg);
 /* Remove the directory name of dir, which is one of our own making, and all

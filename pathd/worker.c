@@ -14,6 +14,7 @@
 #include "common/log.h"
 #include "common/msg.h"
 #include "pathd/copy.h"
+#include "pathd/denied.h"
 #include "pathd/dir.h"
 #include "pathd/edit.h"
 #include "pathd/journal.h"
@@ -261,6 +262,28 @@ do_sweep(struct job *j, struct rbuf *r)
 		log_info("what a lost worker left was removed");
 }
 
+static void
+do_denied(struct job *j, struct rbuf *r)
+{
+	struct stopper stop = {job_stop, j};
+	struct denied q;
+	struct covers c;
+	struct wbuf w;
+	enum code code;
+
+	if (denied_get(r, &q) == -1 || rget_end(r) == -1)
+		_exit(1);
+	if ((code = denied_find(j->pd, &q, &stop, &c)) == C_OK) {
+		wbuf_init(&w, IMSG_MAX_PAYLOAD);
+		covers_put(&w, &c);
+		job_send(j, MP_DENIED_ANS, -1, &w);
+		wbuf_free(&w);
+	} else
+		job_done(j, (uint16_t)code, 0);
+	covers_clear(&c);
+	denied_clear(&q);
+}
+
 typedef void (*job_run)(struct job *, struct rbuf *);
 
 static const struct {
@@ -275,6 +298,7 @@ static const struct {
     {MP_EDIT, do_edit},
     {MP_SEARCH, do_search},
     {PW_SWEEP, do_sweep},
+    {MP_DENIED, do_denied},
 };
 
 static job_run

@@ -193,6 +193,7 @@ static void
 on_run(const struct imsg *m)
 {
 	struct spawn_failed f;
+	const char *bad;
 	const uint8_t *p;
 	struct xl_run x;
 	struct wbuf w;
@@ -206,6 +207,9 @@ on_run(const struct imsg *m)
 	if (xl_run_get(&r, &x) == -1)
 		leave(2);
 	free(heap);
+	/* time has passed, in which others may have moved what is covered */
+	if ((x.flags & XL_CHECK) != 0 && init_check(&setup, &bad) == -1)
+		setup_failed(m->id, C_POL_PATH_CHANGED, "bind");
 	run_pid = init_start(&x, stdio, &setup.nofork, &f);
 	xl_run_clear(&x);
 	close_stdio();

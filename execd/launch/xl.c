@@ -190,7 +190,8 @@ xl_run_clear(struct xl_run *x)
 void
 xl_run_put(struct wbuf *w, const struct spawn *s, uint64_t nofile)
 {
-	wput_u8(w, (s->flags & SPAWN_NO_FORK) != 0 ? XL_NO_FORK : 0);
+	wput_u8(w, ((s->flags & SPAWN_NO_FORK) != 0 ? XL_NO_FORK : 0) |
+		       ((s->flags & SPAWN_HOLD) != 0 ? XL_CHECK : 0));
 	words_put(w, &s->progs);
 	words_put(w, &s->argv);
 	words_put(w, &s->env);
@@ -214,7 +215,7 @@ xl_run_get(struct rbuf *r, struct xl_run *x)
 	x->memory = rget_u64(r);
 	x->procs = rget_u64(r);
 	x->nofile = rget_u64(r);
-	if (rget_end(r) == -1 || x->flags > 1 || x->progs.n == 0 ||
+	if (rget_end(r) == -1 || x->flags > 3 || x->progs.n == 0 ||
 	    x->argv.n == 0 || x->cwd[0] != '/') {
 		xl_run_clear(x);
 		return -1;

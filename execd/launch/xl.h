@@ -61,7 +61,8 @@ void xl_setup_put(struct wbuf *, const struct xl_setup *);
 int xl_setup_get(struct rbuf *, struct xl_setup *);
 
 enum xl_run_flag {
-	XL_NO_FORK = 1 /* put the nofork filter on the program */
+	XL_NO_FORK = 1, /* put the nofork filter on the program */
+	XL_CHECK = 2	/* check the paths of the setup again first */
 };
 /* Words for execve: NULL-terminated, owned. */
 struct xl_words {

@@ -23,23 +23,31 @@ struct life {
 	int pipe;	       /* the listener fills an upload's pipe */
 	int withdrawn;
 	int fin; /* the listener is done with it */
-	enum { OWES_NOTHING, OWES_FACTS, OWES_FIRST, OWES_PUT_FIN } pathd;
+	enum {
+		OWES_NOTHING,
+		OWES_FACTS,
+		OWES_FIRST,
+		OWES_PUT_FIN,
+		OWES_COVER
+	} pathd;
 	int execd;   /* owes the end of a run, or that there is none */
+	int held;    /* execd waits for a word before it starts that run */
 	int started; /* execd's frames are with the listener */
 };
 
 static const struct sender {
 	enum proc_kind kind;
-	uint16_t types[10];
+	uint16_t types[11];
 } senders[] = {
     {PROC_LISTENER, {LM_ASK, LM_CANCEL, LM_FIN, LM_PUT_END, LM_REJECTS, LM_ANS,
-			LM_PUT_FIN, LM_CONF, MP_FACTS, ME_END}},
-    {PROC_PATHD, {MP_ROOTS_OK, MP_FACTS, MP_PUT_ANS, MP_PUT_FIN, MP_LIST_ANS,
-		     MP_DONE, MP_RESOLVE, MP_CANCEL, LM_FIN, ME_END}},
+			LM_PUT_FIN, LM_CONF, MP_FACTS, ME_END, MP_DENIED_ANS}},
+    {PROC_PATHD,
+	{MP_ROOTS_OK, MP_FACTS, MP_PUT_ANS, MP_PUT_FIN, MP_LIST_ANS, MP_DONE,
+	    MP_RESOLVE, MP_CANCEL, LM_FIN, ME_END, MP_DENIED_ANS}},
     {PROC_EXECD, {ME_HELLO, ME_STARTED, ME_RUN, ME_IN, ME_FAILED, ME_END,
-		     ME_SPAWN, ME_CANCEL, LM_ASK, MP_DONE}},
+		     ME_SPAWN, ME_CANCEL, LM_ASK, MP_DONE, ME_HELD}},
     {PROC_PARENT, {LM_ASK, MP_FACTS, ME_END, PC_POLICY, PC_CHILD_UP, LM_FIN,
-		      MP_DONE, ME_FAILED, LM_CANCEL, MP_ROOTS_OK}},
+		      MP_DONE, ME_FAILED, LM_CANCEL, MP_ROOTS_OK, ME_HELD}},
 };
 
 enum verdict { REFUSED, TAKEN, DROPPED };
@@ -75,13 +83,15 @@ pathd_may(const struct life *l, uint16_t type)
 	int fits =
 	    (type == MP_FACTS && l->pathd == OWES_FACTS) ||
 	    (type == MP_PUT_FIN && l->pathd == OWES_PUT_FIN) ||
+	    ((type == MP_DENIED_ANS || type == MP_DONE) &&
+		l->pathd == OWES_COVER) ||
 	    ((type == MP_PUT_ANS || type == MP_LIST_ANS || type == MP_DONE) &&
 		l->pathd == OWES_FIRST);
 
 	if (type == MP_ROOTS_OK)
 		return !l->asked ? TAKEN : REFUSED;
 	if (type != MP_FACTS && type != MP_PUT_FIN && type != MP_PUT_ANS &&
-	    type != MP_LIST_ANS && type != MP_DONE)
+	    type != MP_LIST_ANS && type != MP_DONE && type != MP_DENIED_ANS)
 		return REFUSED;
 	/* the answer may have been on its way, whichever it was */
 	if (l->withdrawn && !l->fin)
@@ -100,13 +110,15 @@ execd_may(const struct life *l, uint16_t type)
 	case ME_STARTED:
 	case ME_RUN:
 	case ME_IN:
+	case ME_HELD:
 		if (gone)
 			return DROPPED;
-		return l->execd && !l->started ? TAKEN : REFUSED;
+		/* one that was given up while it was held never starts */
+		return l->execd && !l->answered && !l->held ? TAKEN : REFUSED;
 	case ME_FAILED:
 		return l->execd && (gone || !l->started) ? TAKEN : REFUSED;
 	case ME_END:
-		return l->execd ? TAKEN : REFUSED;
+		return l->execd && (gone || !l->held) ? TAKEN : REFUSED;
 	default:
 		return REFUSED;
 	}
@@ -140,7 +152,11 @@ answer(struct life *l)
 static void
 work(struct life *l, unsigned choice)
 {
-	switch (choice % 4) {
+	switch (choice % 5) {
+	case 4:
+		l->state = RS_COVER; /* of a run, before it is spawned */
+		l->pathd = OWES_COVER;
+		break;
 	case 0:
 		answer(l); /* stat, or refused */
 		break;
@@ -177,6 +193,7 @@ listener_did(struct life *l, enum gate_handler h, unsigned choice)
 		l->state = RS_CANCELLED;
 		l->withdrawn = 1;
 		l->pathd = OWES_NOTHING; /* but may have answered */
+		l->held = 0;
 		l->pipe = 0;
 		break;
 	case GH_PUT_END:
@@ -202,12 +219,27 @@ worker_did(struct life *l, enum gate_handler h, unsigned choice)
 	switch (h) {
 	case GH_FACTS:
 		l->pathd = OWES_NOTHING;
-		work(l, l->state == RS_REOPEN && choice % 4 == 3 ? 0 : choice);
+		work(l, l->state == RS_REOPEN && choice % 5 == 3 ? 0 : choice);
 		break;
 	case GH_PUT_ANS:
 		l->state = RS_BODY;
 		l->pathd = OWES_PUT_FIN;
 		l->pipe = 1;
+		break;
+	case GH_DENIED:
+		l->pathd = OWES_NOTHING;
+		if ((choice & 1) != 0) {
+			answer(l); /* changed, or pathd could not say */
+		} else {
+			l->state = RS_WORK;
+			l->execd = 1;
+		}
+		l->held = 0;
+		break;
+	case GH_HELD:
+		l->held = 1;
+		l->state = RS_COVER;
+		l->pathd = OWES_COVER;
 		break;
 	case GH_LIST_ANS:
 	case GH_DONE:
@@ -226,7 +258,9 @@ worker_did(struct life *l, enum gate_handler h, unsigned choice)
 		break;
 	case GH_FAILED:
 	case GH_END:
-		l->execd = 0;
+		if (l->held)
+			l->pathd = OWES_NOTHING;
+		l->execd = l->held = 0;
 		if (l->fin)
 			memset(l, 0, sizeof(*l));
 		else if (!l->withdrawn)
@@ -249,6 +283,9 @@ monitor_says(const struct life *l, enum proc_kind from, uint16_t type,
 		return REFUSED;
 	if (*h == GH_DROP)
 		return DROPPED;
+	/* the handler knows whether that run ever started */
+	if (type == ME_FAILED && l->started && l->state == RS_ANSWERED)
+		return REFUSED;
 	return from == PROC_LISTENER || gate_unbound(type) || holds ? TAKEN
 								    : REFUSED;
 }

@@ -50,6 +50,8 @@ OWNING(put)
 PLAIN(put_fin)
 OWNING(list)
 OWNING(mutate)
+OWNING(covers)
+OWNING(denied)
 PLAIN(done)
 PLAIN(exec_hello)
 OWNING(spawn_bind)
@@ -190,6 +192,8 @@ static const struct kind {
     {"strlist", sizeof(struct strlist), MSG_NONE, any_get_names, any_put_names,
 	any_clear_names},
     O(boot_path, MSG_NONE),
+    O(covers, MP_DENIED_ANS),
+    O(denied, MP_DENIED),
 };
 #undef O
 #undef P

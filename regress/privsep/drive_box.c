@@ -303,6 +303,104 @@ test_swapped(void)
 	unlink(a);
 }
 
+/* ---- denied entries ---- */
+
+/* The list of one entry of work, as pathd would make it. */
+static void
+cover_add(struct covers *c, const char *rel, int wrong)
+{
+	char path[192];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/%s", work, rel);
+	if (lstat(path, &st) == -1 ||
+	    covers_add(c, rel, S_ISDIR(st.st_mode) ? FK_DIR : FK_FILE,
+		st.st_dev, st.st_ino + (wrong ? 1 : 0)) == -1)
+		die("%s", path);
+}
+
+/* Run a script with covers, and do what comes between set-up and program. */
+static struct run *
+covered(const struct covers *c, const char *script, int (*between)(uint64_t))
+{
+	static const char *argv[] = {"sh", "-c", NULL, NULL};
+	static struct run r;
+
+	argv[2] = script;
+	memset(&r.s, 0, sizeof(r.s));
+	r.argv = argv;
+	r.dir = work;
+	r.covers = c;
+	r.held = between;
+	r.s.flags = SPAWN_HOLD;
+	r.s.max_output = 65536;
+	r.s.timeout_ms = 5000;
+	peer_run(&peer, &r);
+	return &r;
+}
+
+static int
+yes(uint64_t id)
+{
+	char path[192];
+
+	/* nothing runs before the word */
+	snprintf(path, sizeof(path), "%s/ran", work);
+	usleep(100 * 1000);
+	CHECK(access(path, F_OK) == -1, "it ran before GO");
+	return 1;
+}
+
+static int
+no(uint64_t id)
+{
+	return 0;
+}
+
+void
+test_denied(void)
+{
+	struct covers c = {0}, bad = {0};
+	struct run *r;
+
+	sh("mkdir -p d/e/vault d/x; echo SECRET > d/e/key; echo SECRET > "
+	   "d/e/vault/k; echo plain > d/e/plain");
+	cover_add(&c, "d/e/key", 0);
+	cover_add(&c, "d/e/vault", 0);
+	r = covered(&c,
+	    "echo > ran; cat d/e/key d/e/vault/k d/e/plain; ls -A d/e/vault; "
+	    "echo x > d/e/key; echo x > d/e/vault/new; rm -rf d/e/vault "
+	    "d/e/key; mv d/e d/f; mv d d2; mv d/e/key d/key; mv d/e/vault "
+	    "d/v; ln d/e/key d/hard; umount d/e/key; echo w > d/e/new && "
+	    "cat d/e/new; mv d/x d/y && rmdir d/y; rm d/e/new",
+	    yes);
+	CHECK(!r->failed && strcmp(r->out, "plain\nw\n") == 0, "%d %u %s%s",
+	    r->failed, r->fail.code, r->out, r->err);
+	CHECK(strcmp(out("cat d/e/key d/e/vault/k"), "SECRET\nSECRET\n") == 0,
+	    "changed");
+	/* the monitor says no */
+	sh("rm -f ran");
+	r = covered(&c, "echo > ran", no);
+	CHECK(r->failed, "it ran");
+	CHECK(strcmp(out("ls ran 2>/dev/null; echo end"), "end\n") == 0, "ran");
+	/* another object, or none, or a link on the way */
+	cover_add(&bad, "d/e/key", 1);
+	r = covered(&bad, "cat d/e/key", yes);
+	CHECK(r->failed && r->fail.code == C_POL_PATH_CHANGED, "%u",
+	    r->fail.code);
+	sh("mv d/e d/f; ln -s f d/e");
+	r = covered(&c, "cat d/e/key", yes);
+	CHECK(r->failed && r->fail.code == C_POL_PATH_CHANGED, "%u",
+	    r->fail.code);
+	sh("rm d/e");
+	r = covered(&c, "cat d/f/key", yes);
+	CHECK(r->failed && r->fail.code == C_POL_PATH_CHANGED, "%u",
+	    r->fail.code);
+	sh("rm -rf d");
+	covers_clear(&c);
+	covers_clear(&bad);
+}
+
 void
 test_calls(void)
 {

@@ -212,6 +212,7 @@ test_output(void)
 	peer_run(&peer, &r);
 	CHECK(strcmp(r.out, "one\ntwo\n") == 0, "%s", r.out);
 	/* a reader that is slow loses bytes and hears how many */
+	r.s.max_output = 4 * 1024 * 1024;
 	argv[2] = "head -c 3000000 /dev/zero";
 	run_clear(&r);
 	if (peer_spawn(&peer, &r) == 0) {

@@ -59,5 +59,6 @@ void test_protected(void);
 void test_swapped(void);
 void test_calls(void);
 void test_covers(void);
+void test_denied(void);
 
 #endif

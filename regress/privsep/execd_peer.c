@@ -306,6 +306,16 @@ put_bind(struct peer *p, const struct run *r)
 	spawn_bind_clear(&sb);
 }
 
+static void
+put_covers(struct peer *p, const struct run *r)
+{
+	struct wbuf w;
+
+	wbuf_init(&w, IMSG_MAX_PAYLOAD);
+	covers_put(&w, r->covers);
+	send_buf(p->mon, ME_SPAWN_COVER, r->id, -1, &w);
+}
+
 static int
 sealed(const struct wbuf *w)
 {
@@ -390,6 +400,8 @@ peer_spawn(struct peer *p, struct run *r)
 	r->us = now_us();
 	if (r->dir != NULL)
 		put_bind(p, r);
+	if (r->covers != NULL)
+		put_covers(p, r);
 	put_spawn(p, r);
 	flush(p->mon);
 	while (want > 0) {
@@ -407,6 +419,11 @@ peer_spawn(struct peer *p, struct run *r)
 			if (spawn_failed_get(&b, &r->fail) == -1)
 				die("bad FAILED");
 			return -1;
+		}
+		if (m.type == ME_HELD) {
+			peer_send(p, r->held(r->id) ? ME_GO : ME_CANCEL, r->id,
+			    -1, NULL, 0);
+			continue;
 		}
 		if (m.type == ME_RUN)
 			r->frames_fd = m.fd;

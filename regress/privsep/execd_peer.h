@@ -43,14 +43,17 @@ int peer_stop(struct peer *, int sig);
 
 /* One run. */
 struct run {
-	const char *dir;	 /* bound and cwd, or NULL: "/" */
-	int ro;			 /* bind it read-only */
-	const char *inner;	 /* bind it there instead */
-	const char *prog;	 /* NULL: look argv[0] up in /usr/bin */
-	const char *const *argv; /* ends with NULL */
-	const char *const *env;	 /* ends with NULL; NULL: PATH only */
-	const char *input;	 /* stdin; NULL: none */
-	struct spawn s;		 /* flags and limits; words are filled in */
+	const char *dir;	     /* bound and cwd, or NULL: "/" */
+	int ro;			     /* bind it read-only */
+	const char *inner;	     /* bind it there instead */
+	const char *prog;	     /* NULL: look argv[0] up in /usr/bin */
+	const char *const *argv;     /* ends with NULL */
+	const char *const *env;	     /* ends with NULL; NULL: PATH only */
+	const char *input;	     /* stdin; NULL: none */
+	const struct covers *covers; /* below dir, or NULL */
+	/* Called at HELD: 1 to go, 0 to cancel. */
+	int (*held)(uint64_t id);
+	struct spawn s; /* flags and limits; words are filled in */
 	/* what came back */
 	uint64_t id;
 	int failed;

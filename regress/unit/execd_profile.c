@@ -99,6 +99,26 @@ test_binds(void **state)
 	profile_clear(&b);
 }
 
+/* What is hidden is not to be found below either, and is never writable. */
+static void
+test_hide(void **state)
+{
+	static struct profile_binds b;
+
+	assert_int_equal(profile_bind(&b, "/w", -1, 1, 0, 1, 1), 0);
+	assert_int_equal(profile_bind(&b, "/w/a", -1, 1, 1, 1, 2), 0);
+	assert_int_equal(profile_bind(&b, "/w/a/b", -1, 1, 1, 1, 3), 0);
+	assert_int_equal(profile_bind(&b, "/w/ab", -1, 1, 1, 1, 4), 0);
+	assert_int_equal(profile_hide(&b, "/w/a", -1, 9, 9), 0);
+	assert_int_equal(b.n, 3);
+	assert_null(profile_find(&b, "/w/a/b"));
+	assert_non_null(profile_find(&b, "/w/ab"));
+	assert_int_equal(profile_find(&b, "/w/a")->ino, 9);
+	assert_int_equal(profile_find(&b, "/w/a")->rw, 0);
+	assert_int_equal(profile_find(&b, "/w")->rw, 1);
+	profile_clear(&b);
+}
+
 static void
 test_too_many(void **state)
 {
@@ -194,6 +214,7 @@ main(void)
 	static const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_args),
 	    cmocka_unit_test(test_binds),
+	    cmocka_unit_test(test_hide),
 	    cmocka_unit_test(test_too_many),
 	    cmocka_unit_test(test_place),
 	    cmocka_unit_test(test_setup),

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: ISC
+"""The sandbox from inside: what is denied, protected, counted and limited.
+Each layer and each promise of abx-sandbox(7) by a program that tries."""
+import json
+import os
+import subprocess
+import threading
+import time
+import unittest
+
+from abxtest import (ASAN, BUILD, MARKER, ROOT, Case, World, hardened_only)
+
+
+class Box(Case):
+    """A service whose caller may run anything in one directory."""
+    cwd = {}
+    conf_more = {}
+
+    @classmethod
+    def conf(cls, w):
+        return {"rules": [{"allow": "commands.run", "commands": {
+            "allow": ["sh -c ...", "python3 ..."], "timeout": "20s",
+            "cwd": {"roots": [w.w], **cls.cwd}}}],
+            "allow_lint_errors": True, **cls.conf_more}
+
+    def sh(self, script, **kw):
+        return self.ok(self.svc.run("sh", "-c", script, **kw)).json
+
+
+class Alone(Case):
+    """execd without the others, driven by a stand-in for the monitor."""
+
+    @hardened_only
+    def test_execd_drive(self):
+        exe = f"{BUILD}/regress/execd_drive"
+        if not os.path.exists(exe):
+            self.skipTest("make build/regress/execd_drive")
+        p = subprocess.run([exe, "-b", BUILD], capture_output=True, text=True)
+        self.eq((p.returncode, p.stdout.splitlines()[-1:]), (0, ["ok"]),
+                p.stdout + p.stderr)
+
+
+class Denied(Box):
+    """Deny globs of the cwd scope reach programs."""
+    cwd = {"deny": ["**/*.key", "vault/**", "**/[sS]ecret", ".env"]}
+
+    @classmethod
+    def fill(cls, w):
+        w.put("w/a.key", MARKER)
+        w.put("w/sub/deep/er/b.key", MARKER)
+        w.put("w/sub/deep/Secret/x", MARKER)
+        w.put("w/vault/v", MARKER)
+        w.put("w/real/plain", MARKER)
+        w.put("w/open/f", "fine")
+        os.symlink("../real/plain", w.w + "/open/l.key")
+
+    def test_nothing_is_read_or_changed(self):
+        before = self.files()
+        r = self.sh(
+            "cat a.key sub/deep/er/b.key sub/deep/Secret/x vault/v "
+            "open/l.key real/plain; grep -r . . --exclude-dir=.git | "
+            "grep -v fine; ls -A vault sub/deep/Secret; "
+            "for f in a.key sub/deep/er/b.key vault/n sub/deep/Secret/n; do "
+            "echo x > $f; done; rm -rf vault a.key sub; mv sub sub2; "
+            "mv sub/deep sub/d2; mv vault v2; ln a.key hard; cp a.key copy; "
+            "cat copy hard; rm -f copy; cat open/f; echo y > open/f")
+        self.eq(MARKER in r["stdout"], False, r)
+        self.eq("fine" in r["stdout"], True, r)
+        after = self.files()
+        self.eq(after.pop("open/f", None), "y\n")
+        for gone in ("open/f", "sub/b.txt"):  # no deny names them
+            before.pop(gone, None)
+        self.eq(after, before)
+        self.world.put("w/open/f", "fine")
+
+    def files(self):
+        out = {}
+        for top, _, names in os.walk(self.world.w):
+            for n in names:
+                path = os.path.join(top, n)
+                if not os.path.islink(path) and n != "hard":
+                    with open(path) as f:
+                        out[os.path.relpath(path, self.world.w)] = f.read()
+        return out
+
+    def test_from_a_directory_below(self):
+        for cwd in ("sub", "sub/deep", "sub/deep/er"):
+            r = self.sh("cat $(find . -type f); :", cwd=cwd)
+            self.eq(MARKER in r["stdout"], False, r)
+        self.refused(self.svc.run("sh", "-c", "true", cwd="sub/deep/Secret"),
+                     403, "policy.path_denied")
+
+    def test_odd_names(self):
+        w = self.world
+        odd = ["sub/new\nline/x.key", "sub/ *?[a]/ y.key", "sub/é/ü.key",
+               "sub/-rf/--.key", 'sub/"\\/.key']
+        for n in odd:
+            w.put("w/" + n, MARKER)
+        w.own()
+        r = self.sh("grep -ra . sub; :")
+        self.eq(MARKER in r["stdout"], False, r)
+        for n in odd:
+            self.eq(w.get("w/" + n), MARKER.encode())
+
+    def test_too_many(self):
+        w = self.world
+        for i in range(257):
+            w.put(f"w/many/{i}.key", MARKER)
+        w.own()
+        self.refused(self.svc.run("sh", "-c", "true", cwd="many"), 403,
+                     "sandbox.too_many_denied")
+        os.unlink(w.w + "/many/256.key")
+        begun = time.time()
+        r = self.sh("cat many/*.key; :", cwd=w.w + "/many")
+        self.under(time.time() - begun, 10, "seconds with 256 covers")
+        self.eq(r["stdout"], "", r)
+        subprocess.run(["rm", "-rf", w.w + "/many"], check=True)
+
+    def test_a_directory_that_nobody_may_list(self):
+        w = self.world
+        w.put("w/shut/x.key", MARKER)
+        w.own()
+        os.chmod(w.w + "/shut", 0o311)
+        r = self.sh("cat shut/x.key; chmod 700 shut; cat shut/x.key; :")
+        self.eq(MARKER in r["stdout"], False, r)
+        os.chmod(w.w + "/shut", 0o755)
+        subprocess.run(["rm", "-rf", w.w + "/shut"], check=True)
+
+    def test_who_moves_them_meanwhile(self):
+        """One move while a command is set up: it is refused, or it came too
+        late and the cover went along."""
+        w, codes = self.world, set()
+        for i in range(60):
+            w.put("w/race/on/x.key", MARKER)
+            w.put("w/race/off/none", "")
+            w.own()
+            t = threading.Timer(i / 3000, os.rename,
+                                (w.w + "/race/on", w.w + "/race/moved"))
+            t.start()
+            a = self.svc.run("sh", "-c", "cat race/*/x.key; sleep 0.02; "
+                             "cat race/*/x.key; :")
+            t.join()
+            codes.add((a.status, a.code))
+            self.eq(a.status == 200 and MARKER in a.json["stdout"], False, a)
+            subprocess.run(["rm", "-rf", w.w + "/race"], check=True)
+        self.eq(codes <= {(200, None), (403, "policy.path_changed"),
+                          (503, "sandbox.unavailable")}, True, codes)
+        self.eq((403, "policy.path_changed") in codes, True, codes)
+
+
+class DeniedReadonly(Denied):
+    cwd = {**Denied.cwd, "readonly": True}
+
+    def test_nothing_is_read_or_changed(self):
+        before = self.files()
+        r = self.sh("grep -r . .; rm -rf vault a.key; chmod 777 sub; "
+                    "mv sub s2; echo x > open/f")
+        self.eq(MARKER in r["stdout"], False, r)
+        self.eq(self.files(), before)
+
+
+if __name__ == "__main__":
+    unittest.main()
