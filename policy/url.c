@@ -178,13 +178,16 @@ path_ok(const char *s)
 	return 1;
 }
 
-/* An encoded slash, backslash, percent sign or NUL divides servers. */
+/* An encoded slash, backslash, percent sign or NUL divides servers; a letter
+ * or digit that is encoded is the same to all of them (RFC 3986, 2.3) and
+ * another one to a pattern. */
 static int
 escapes_ok(const char *s)
 {
 	static const char *const bad[] = {"2f", "5c", "25", "00"};
 	char hex[3] = "";
 	size_t i;
+	int c;
 
 	while ((s = strchr(s, '%')) != NULL) {
 		hex[0] = lower(s[1]);
@@ -194,6 +197,9 @@ escapes_ok(const char *s)
 		for (i = 0; i < nitems(bad); i++)
 			if (strcmp(hex, bad[i]) == 0)
 				return 0;
+		c = lower((char)strtoul(hex, NULL, 16));
+		if (c != '\0' && strchr(LOWER DIGITS "-._~", c) != NULL)
+			return 0;
 		s += 3;
 	}
 	return 1;

@@ -71,6 +71,13 @@ test_parse(void **state)
 	    {"https://a/%2", NULL},
 	    {"https://a/%zz", NULL},
 	    {"https://a/%252e", NULL},
+	    {"https://a/%61dmin", NULL},
+	    {"https://a/%4A", NULL},
+	    {"https://a/x%30", NULL},
+	    {"https://a/x%2dy", NULL},
+	    {"https://a/%7Eme", NULL},
+	    {"https://a/f%2Etxt", NULL},
+	    {"https://a/%5f", NULL},
 	};
 	struct url u;
 	size_t i;
