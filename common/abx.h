@@ -34,7 +34,8 @@
 #define ABX_MAX_COVERS 256 /* denied entries that one command is kept from */
 #define ABX_MAX_BINDS 64   /* SPAWN_BIND before one SPAWN */
 
-#define ABX_MAX_EDITS 1024	 /* replacements in one files.edit */
+#define ABX_MAX_EDITS 1024 /* replacements in one files.edit */
+#define ABX_MAX_SKIPPED 64 /* entries that an archive reports as left out */
 #define ABX_DIFF_MAX (48 * 1024) /* bytes of the diff of a dry run */
 #define ABX_PATTERN_MAX 4096	 /* bytes of a pattern to search for */
 

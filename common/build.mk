@@ -28,6 +28,7 @@ L_JAIL = -lseccomp -lcap-ng
 L_JSON = -ljansson
 L_HASH = -lbearssl
 L_REGEX = -lpcre2-8
+L_ARCHIVE = -larchive
 
 # --- sources ---------------------------------------------------------------
 # BASE is linked into the static launcher too: libc only.
@@ -66,7 +67,7 @@ LISTENER_SRC = listener/main.c listener/accept.c listener/ask.c \
 	listener/run_render.c listener/send.c listener/target.c
 
 PATHD_SRC = pathd/main.c pathd/pool.c pathd/worker.c pathd/put_job.c \
-	pathd/list_job.c pathd/filter.c ${PATHD_PURE_SRC}
+	pathd/list_job.c pathd/pack_job.c pathd/drain.c pathd/filter.c ${PATHD_PURE_SRC}
 
 EXECD_SRC = execd/main.c execd/job.c execd/job_start.c \
 	execd/job_launch.c execd/job_say.c execd/spawn.c execd/pump.c \
@@ -106,7 +107,8 @@ PATHD_PURE_SRC = pathd/beneath.c pathd/walk.c pathd/roots.c pathd/deny.c \
 	pathd/parents.c pathd/tree.c pathd/dir.c pathd/journal.c pathd/put.c \
 	pathd/list.c pathd/get.c pathd/sight.c pathd/stage.c pathd/copy.c \
 	pathd/replace.c pathd/udiff.c pathd/edit.c pathd/framer.c \
-	pathd/search.c pathd/needle.c pathd/denied.c
+	pathd/search.c pathd/needle.c pathd/denied.c pathd/pack.c \
+	pathd/unpack.c pathd/import.c
 EXECD_PURE_SRC = execd/profile.c execd/keep.c execd/launch/xl.c
 
 UNIT_SRC = regress/unit/filter.c regress/unit/http_parse.c regress/unit/target.c \
@@ -123,7 +125,7 @@ UNIT_SRC = regress/unit/filter.c regress/unit/http_parse.c regress/unit/target.c
 	regress/unit/walk.c regress/unit/beneath.c regress/unit/pathd_put.c \
 	regress/unit/pathd_dir.c regress/unit/pathd_proto.c \
 	regress/unit/pathd_copy.c regress/unit/pathd_edit.c \
-	regress/unit/pathd_search.c \
+	regress/unit/pathd_search.c regress/unit/pathd_import.c \
 	regress/unit/denied.c regress/unit/execd_keep.c regress/unit/execd_profile.c \
 	regress/unit/execd_xl.c
 
@@ -195,7 +197,7 @@ $B/abx-monitor: ${MONITOR_O} ${POLICY_O} ${CORE_O} ${PROC_O}
 $B/abx-pathd: ${PATHD_O} ${CORE_O} ${PROC_O}
 	@mkdir -p $B
 	${LINK} ${PATHD_O} ${CORE_O} ${PROC_O} ${L_EVENT} ${L_JAIL} \
-	    ${L_HASH} ${L_REGEX} ${L_COMMON}
+	    ${L_HASH} ${L_REGEX} ${L_ARCHIVE} ${L_COMMON}
 $B/abx-execd: ${EXECD_O} ${CORE_O} ${PROC_O}
 	@mkdir -p $B
 	${LINK} ${EXECD_O} ${CORE_O} ${PROC_O} ${L_EVENT} ${L_JAIL} \
@@ -226,7 +228,7 @@ $A/abx-monitor: ${MONITOR_AO} ${POLICY_AO} ${CORE_AO} ${PROC_AO}
 $A/abx-pathd: ${PATHD_AO} ${CORE_AO} ${PROC_AO}
 	@mkdir -p $A
 	${ALINK} ${PATHD_AO} ${CORE_AO} ${PROC_AO} ${L_EVENT} ${L_JAIL} \
-	    ${L_HASH} ${L_REGEX} ${L_COMMON}
+	    ${L_HASH} ${L_REGEX} ${L_ARCHIVE} ${L_COMMON}
 $A/abx-execd: ${EXECD_AO} ${CORE_AO} ${PROC_AO}
 	@mkdir -p $A
 	${ALINK} ${EXECD_AO} ${CORE_AO} ${PROC_AO} ${L_EVENT} ${L_JAIL} \
@@ -270,7 +272,7 @@ UNIT_BIN = ${UNIT_SRC:.c=.t}
 .SUFFIXES: .t
 .ao.t:
 	${CC} ${SANITIZE} -pie -o $@ $< $A/libpure.a -lcmocka ${L_EVENT} \
-	    ${L_JSON} ${L_HASH} ${L_REGEX} ${L_COMMON}
+	    ${L_JSON} ${L_HASH} ${L_REGEX} ${L_ARCHIVE} ${L_JAIL} ${L_COMMON}
 ${UNIT_BIN}: $A/libpure.a
 
 # --- front door: set-up, demo, checks, installation -------------------------
@@ -396,7 +398,7 @@ DEPS += ${FUZZ_SRC:.c=.fo.d} ${FUZZ_LIB_SRC:.c=.fo.d}
 	@echo "  LD $@"
 	${V}${FUZZ_CC} ${FUZZ_FLAGS} -fsanitize=fuzzer,address,undefined -pie \
 	    -o $@ $< $B/fuzz/libfuzz.a ${L_EVENT} ${L_JSON} ${L_HASH} \
-	    ${L_REGEX} ${L_COMMON}
+	    ${L_REGEX} ${L_ARCHIVE} ${L_JAIL} ${L_COMMON}
 $B/fuzz/libfuzz.a: ${FUZZ_LIB_FO}
 	@mkdir -p $B/fuzz
 	@rm -f $@

@@ -282,7 +282,7 @@ target_get(struct rbuf *r, struct target *t)
 
 /* ---- listener and monitor ---- */
 
-static void
+void
 digest_put(struct wbuf *w, int has, const uint8_t digest[32])
 {
 	wput_u8(w, has != 0);
@@ -290,7 +290,7 @@ digest_put(struct wbuf *w, int has, const uint8_t digest[32])
 		wput_raw(w, digest, 32);
 }
 
-static void
+void
 digest_get(struct rbuf *r, uint8_t *has, uint8_t digest[32])
 {
 	const uint8_t *p;
@@ -640,6 +640,7 @@ put_fin_put(struct wbuf *w, const struct put_fin *f)
 	wput_u32(w, f->mtime_ns);
 	wput_u64(w, f->dev);
 	wput_u64(w, f->ino);
+	wput_u64(w, f->entries);
 	digest_put(w, f->has_digest, f->digest);
 }
 
@@ -652,6 +653,7 @@ put_fin_get(struct rbuf *r, struct put_fin *f)
 	mtime_get(r, &f->mtime, &f->mtime_ns);
 	f->dev = rget_u64(r);
 	f->ino = rget_u64(r);
+	f->entries = rget_u64(r);
 	digest_get(r, &f->has_digest, f->digest);
 	GET_PLAIN(r, f);
 }

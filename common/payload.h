@@ -40,6 +40,9 @@ struct rootref {
 
 void refs_put(struct wbuf *, const struct rootref *, size_t n);
 void refs_get(struct rbuf *, struct rootref **, size_t *n);
+/* A SHA-256 that may be absent. */
+void digest_put(struct wbuf *, int has, const uint8_t digest[32]);
+void digest_get(struct rbuf *, uint8_t *has, uint8_t digest[32]);
 /* A time: seconds, and nanoseconds below one. */
 void mtime_get(struct rbuf *, int64_t *, uint32_t *);
 
@@ -122,11 +125,13 @@ void ask_put(struct wbuf *, const struct ask *);
 int ask_get(struct rbuf *, struct ask *);
 
 enum ans_kind {
-	ANS_JSON, /* body is the whole answer, no descriptor */
-	ANS_FILE, /* regular file: send size bytes from its start */
-	ANS_PUT,  /* pipe write end: splice the body in, then PUT_END */
-	ANS_LIST, /* pipe read end: entry frames */
-	ANS_RUN	  /* pipe read end: run frames; RUN_IN follows with RUN_STDIN */
+	ANS_JSON,  /* body is the whole answer, no descriptor */
+	ANS_FILE,  /* regular file: send size bytes from its start */
+	ANS_PUT,   /* pipe write end: splice the body in, then PUT_END */
+	ANS_LIST,  /* pipe read end: entry frames */
+	ANS_BYTES, /* pipe read end: output frames are the body; body = its type
+		    */
+	ANS_RUN /* pipe read end: run frames; RUN_IN follows with RUN_STDIN */
 };
 enum ans_flag {
 	ANS_STDIN = 1,	 /* RUN: a RUN_IN with the stdin pipe comes next */
@@ -244,6 +249,7 @@ struct put_fin {
 	int64_t mtime;
 	uint32_t mtime_ns;
 	uint64_t dev, ino;
+	uint64_t entries; /* IMPORT: that were unpacked */
 	uint8_t has_digest;
 	uint8_t digest[32]; /* SHA-256 of the bytes */
 };
@@ -314,6 +320,8 @@ struct bulk {
 	struct rootref *refs; /* roots that a link may lead into, owned */
 	size_t nrefs;
 	struct strlist deny; /* absolute patterns over canonical paths */
+	uint8_t has_digest;  /* IMPORT: what must come */
+	uint8_t digest[32];
 };
 void bulk_clear(struct bulk *);
 void bulk_put(struct wbuf *, const struct bulk *);
@@ -352,6 +360,20 @@ struct edit_fin {
 void edit_fin_clear(struct edit_fin *);
 void edit_fin_put(struct wbuf *, const struct edit_fin *);
 int edit_fin_get(struct rbuf *, struct edit_fin *);
+
+/* What an archive was made of. */
+struct pack_skip {
+	char *path; /* as it would be called in the archive */
+	uint16_t code;
+};
+struct pack_fin {
+	uint64_t entries;
+	struct pack_skip *skip; /* owned; the first ones */
+	size_t nskip;
+};
+void pack_fin_clear(struct pack_fin *);
+void pack_fin_put(struct wbuf *, const struct pack_fin *);
+int pack_fin_get(struct rbuf *, struct pack_fin *);
 
 struct done {
 	uint16_t code;	/* enum code */

@@ -53,6 +53,7 @@ bulk_put(struct wbuf *w, const struct bulk *b)
 	wput_u64(w, b->max_entries);
 	refs_put(w, b->refs, b->nrefs);
 	strlist_put(w, &b->deny);
+	digest_put(w, b->has_digest, b->digest);
 }
 
 static void
@@ -82,6 +83,7 @@ bulk_get(struct rbuf *r, struct bulk *b)
 	b->max_entries = rget_u64(r);
 	refs_get(r, &b->refs, &b->nrefs);
 	strlist_get(r, &b->deny, ABX_MAX_DENY, ABX_PATH_MAX * 2);
+	digest_get(r, &b->has_digest, b->digest);
 	if (b->names.n != b->nsrc || (b->nsrc == 0 && !b->has_dst))
 		r->err = 1;
 	GET_END(r, b, bulk_clear);
@@ -189,4 +191,50 @@ edit_fin_get(struct rbuf *r, struct edit_fin *f)
 	else
 		memcpy(f->diff, p, f->difflen);
 	GET_END(r, f, edit_fin_clear);
+}
+
+void
+pack_fin_clear(struct pack_fin *f)
+{
+	size_t i;
+
+	for (i = 0; i < f->nskip; i++)
+		free(f->skip[i].path);
+	free(f->skip);
+	memset(f, 0, sizeof(*f));
+}
+
+void
+pack_fin_put(struct wbuf *w, const struct pack_fin *f)
+{
+	size_t i;
+
+	wput_u64(w, f->entries);
+	wput_u16(w, (uint16_t)f->nskip);
+	for (i = 0; i < f->nskip; i++) {
+		wput_str(w, f->skip[i].path);
+		wput_u16(w, f->skip[i].code);
+	}
+}
+
+int
+pack_fin_get(struct rbuf *r, struct pack_fin *f)
+{
+	struct pack_skip *s;
+	uint16_t n;
+
+	memset(f, 0, sizeof(*f));
+	f->entries = rget_u64(r);
+	n = rget_u16(r);
+	if (n > ABX_MAX_SKIPPED ||
+	    (n > 0 && (f->skip = calloc(n, sizeof(*f->skip))) == NULL))
+		r->err = 1;
+	while (!r->err && f->nskip < n) {
+		s = &f->skip[f->nskip++];
+		s->path = rget_str(r, ABX_PATH_MAX);
+		s->code = rget_u16(r);
+		if (s->path == NULL || s->code >= C_COUNT)
+			r->err = 1;
+	}
+	GET_END(r, f, pack_fin_clear);
 }

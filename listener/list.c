@@ -35,7 +35,8 @@ struct listing {
 	size_t nitems, cap;
 	size_t head; /* bytes of text before the entries */
 	uint64_t count;
-	char *path;	 /* the caller's spelling */
+	char *path;	 /* the caller's spelling; of bytes their type */
+	uint8_t raw;	 /* frames of bytes are the answer */
 	uint8_t started; /* the head is out */
 };
 
@@ -66,9 +67,10 @@ list_begin(struct conn *c, struct ans *a, int *fd)
 	wbuf_init(&l->names, SORT_MAX);
 	l->path = a->body;
 	a->body = NULL;
+	l->raw = a->kind == ANS_BYTES;
 	if (c->req.route.op == OP_files_search)
 		json_raw_put(&l->text, "{\"matches\":[");
-	else {
+	else if (!l->raw) {
 		json_raw_put(&l->text, "{\"path\":");
 		json_str_put(&l->text, l->path, strlen(l->path));
 		json_raw_put(&l->text, ",\"entries\":[");
@@ -192,6 +194,22 @@ on_entry(struct conn *c, const uint8_t *p, size_t n)
 	return 0;
 }
 
+static void
+begin_bytes(struct conn *c)
+{
+	if (!c->listing->started)
+		send_stream(c, 200, c->listing->path);
+	c->listing->started = 1;
+}
+
+static int
+on_bytes(struct conn *c, const uint8_t *p, size_t n)
+{
+	begin_bytes(c);
+	send_piece(c, p, n);
+	return 0;
+}
+
 static int
 on_match(struct conn *c, const uint8_t *p, size_t n)
 {
@@ -232,6 +250,12 @@ on_end(struct conn *c, const uint8_t *p, size_t n)
 		return fail(c, C_SRV_INTERNAL);
 	if (code != C_OK)
 		return fail(c, (enum code)code);
+	if (l->raw) {
+		c->req.busy = 0;
+		begin_bytes(c);
+		send_end(c);
+		return STEP_AGAIN;
+	}
 	if (c->req.sort && sort(l) == -1)
 		return fail(c, C_SRV_UNAVAILABLE);
 	json_raw_put(&l->text, "],\"truncated\":");
@@ -260,7 +284,11 @@ feed(struct conn *c, const uint8_t *p, size_t n)
 		r = frame_feed(&c->listing->dec, &p, &n, &kind, &payload, &len);
 		if (r == 0)
 			return 0;
-		if (r == 1 && kind == FR_ENTRY)
+		if (r == 1 && c->listing->raw && kind == FR_OUT)
+			r = on_bytes(c, payload, len);
+		else if (r == 1 && c->listing->raw && kind != FR_END)
+			r = fail(c, C_SRV_INTERNAL);
+		else if (r == 1 && kind == FR_ENTRY)
 			r = on_entry(c, payload, len);
 		else if (r == 1 && kind == FR_MATCH)
 			r = on_match(c, payload, len);

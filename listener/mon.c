@@ -48,6 +48,7 @@ static const struct {
     [ANS_FILE] = {get_begin, 1},
     [ANS_PUT] = {put_begin, 1},
     [ANS_LIST] = {list_begin, 1},
+    [ANS_BYTES] = {list_begin, 1},
     [ANS_RUN] = {run_begin, 1},
 };
 

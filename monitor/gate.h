@@ -43,6 +43,7 @@ enum gate_handler {
 	GH_LIST_ANS,
 	GH_DONE,
 	GH_EDIT_ANS,
+	GH_ARCHIVE_ANS,
 	GH_DENIED,
 	GH_HELLO,
 	GH_HELD,

@@ -37,6 +37,7 @@ static const req_handler handlers[] = {
     [GH_LIST_ANS] = worker_list_ans,
     [GH_DONE] = worker_done,
     [GH_EDIT_ANS] = worker_edit_ans,
+    [GH_ARCHIVE_ANS] = worker_archive_ans,
     [GH_DENIED] = work_run_denied,
     [GH_HELD] = work_run_held,
     [GH_STARTED] = worker_started,

@@ -219,6 +219,9 @@ int worker_put_fin(struct req *, struct imsg *);
 int worker_list_ans(struct req *, struct imsg *);
 int worker_done(struct req *, struct imsg *);
 int worker_edit_ans(struct req *, struct imsg *);
+int worker_archive_ans(struct req *, struct imsg *);
+/* worker_files.c: the answer to an import, NULL out of memory. */
+char *worker_import_body(const struct req *, const struct put_fin *);
 int worker_started(struct req *, struct imsg *);
 int worker_run(struct req *, struct imsg *);
 int worker_in(struct req *, struct imsg *);

@@ -26,6 +26,12 @@ void work_reopened(struct req *, const struct facts *, int *fd);
 void work_copy(struct req *, int *fd);
 void work_edit(struct req *, int *fd);
 void work_search(struct req *, int *fd);
+void work_export(struct req *, int *fd);
+void work_import(struct req *, int *fd);
+void work_archive(struct req *, int *fd);
+/* 1 when that text argument says tar.gz, 0 when it says tar or nothing, -1 for
+ * anything else. */
+int work_gzip(const struct req *, const char *param);
 /* If-Match and If-None-Match (RFC 9110, 13.1) against the first path: C_OK and
  * PF_ flags, or C_FS_CHANGED. */
 enum code work_preconditions(const struct req *, uint16_t *flags);

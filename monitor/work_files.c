@@ -196,3 +196,130 @@ work_search(struct req *r, int *fd)
 	else
 		bulk_send(r, MP_SEARCH, &b);
 }
+
+/* ---- archives ---- */
+
+int
+work_gzip(const struct req *r, const char *param)
+{
+	const char *s = ask_text(r, param);
+
+	if (s[0] == '\0' || strcmp(s, "tar") == 0)
+		return 0;
+	return strcmp(s, "tar.gz") == 0 ? 1 : -1;
+}
+
+void
+work_export(struct req *r, int *fd)
+{
+	int gzip = work_gzip(r, "format");
+	struct bulk b = {0};
+	char *name, none[] = "";
+
+	if (gzip == -1) {
+		answer_error(r, C_ARGS_INVALID, "format", NULL, 0);
+		return;
+	}
+	bulk_source(r, &b, &name);
+	name = none; /* names begin below the directory */
+	if (gzip)
+		b.flags |= PF_GZIP;
+	bulk_send(r, MP_EXPORT, &b);
+}
+
+void
+work_import(struct req *r, int *fd)
+{
+	int gzip = work_gzip(r, "format");
+	struct bulk b = {0};
+
+	if (gzip == -1) {
+		answer_error(r, C_ARGS_INVALID, "format", NULL, 0);
+		return;
+	}
+	if (r->ask.length != UINT64_MAX && r->ask.length > r->dec.max_bytes) {
+		answer_error(r, C_LIM_MAX_BYTES, "path", NULL, 0);
+		return;
+	}
+	bulk_fill(r, &b);
+	b.dst = r->dec.paths[0].target;
+	b.has_dst = 1;
+	if (gzip)
+		b.flags |= PF_GZIP;
+	b.has_digest = r->ask.has_digest;
+	memcpy(b.digest, r->ask.digest, sizeof(b.digest));
+	bulk_send(r, MP_IMPORT, &b);
+}
+
+/* The format from the name of the archive: 1 gzip, 0 not, -1 neither. */
+static int
+suffix_gzip(const char *path)
+{
+	static const struct {
+		const char *text;
+		int gzip;
+	} t[] = {{".tar", 0}, {".tar.gz", 1}, {".tgz", 1}};
+	size_t i, n = strlen(path), k;
+
+	for (i = 0; i < nitems(t); i++) {
+		k = strlen(t[i].text);
+		if (n > k && strcmp(path + n - k, t[i].text) == 0)
+			return t[i].gzip;
+	}
+	return -1;
+}
+
+/* The sources and what they are called in the archive, all borrowed: C_OK, or
+ * what is wrong with them. */
+static enum code
+archive_sources(const struct req *r, struct target *src, char **names, size_t n)
+{
+	const struct dpath *p = r->dec.paths;
+	size_t i, k;
+
+	for (i = 0; i < n; i++) {
+		if (p[i].target.kind == FK_MISSING)
+			return C_FS_NOT_FOUND;
+		src[i] = p[i].target;
+		names[i] = strrchr(p[i].canonical, '/') + 1;
+		for (k = 0; k < i; k++)
+			if (strcmp(names[i], names[k]) == 0)
+				return C_ARGS_INVALID;
+	}
+	return n == 0 ? C_ARGS_INVALID : C_OK;
+}
+
+void
+work_archive(struct req *r, int *fd)
+{
+	struct target src[ABX_MAX_RESOLVE];
+	char *names[ABX_MAX_RESOLVE];
+	size_t n = r->dec.npaths - 1;
+	struct bulk b = {0};
+	enum code c;
+	int gzip;
+
+	if (r->dec.npaths == 0 || n > ABX_MAX_RESOLVE ||
+	    strcmp(r->dec.paths[n].param, "dest") != 0) {
+		answer_error(r, C_FS_NOT_FOUND, "sources", NULL, 0);
+		return;
+	}
+	if ((gzip = suffix_gzip(r->dec.paths[n].canonical)) == -1) {
+		answer_error(r, C_ARGS_INVALID, "dest", NULL, 0);
+		return;
+	}
+	if ((c = archive_sources(r, src, names, n)) != C_OK) {
+		answer_error(r, c, "sources", NULL, 0);
+		return;
+	}
+	bulk_fill(r, &b);
+	b.src = src;
+	b.nsrc = b.names.n = n;
+	b.names.v = names;
+	b.dst = r->dec.paths[n].target;
+	b.has_dst = 1;
+	b.flags |= r->dec.paths[n].flags & PF_CREATE_DIRS;
+	if (gzip)
+		b.flags |= PF_GZIP;
+	bulk_send(r, MP_ARCHIVE, &b);
+}

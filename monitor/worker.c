@@ -163,7 +163,9 @@ worker_put_fin(struct req *r, struct imsg *m)
 	a.status = f.code != C_OK ? codes[f.code].status
 		   : f.created	  ? 201
 				  : 200;
-	a.body = f.code == C_OK ? upload_body(r, &f)
+	a.body = f.code == C_OK ? (r->call.op == OP_files_import
+					  ? worker_import_body(r, &f)
+					  : upload_body(r, &f))
 				: code_body((enum code)f.code, r->ask.reqid,
 				      ops[r->call.op].id, NULL, "path", NULL);
 	r->status = a.status;
@@ -187,13 +189,17 @@ worker_list_ans(struct req *r, struct imsg *m)
 {
 	const char *path = ask_text(r, r->dec.paths[0].param);
 	struct ans a = {0};
+	int bytes = ops[r->call.op].stream == S_BYTES;
 
-	if (ops[r->call.op].stream != S_LIST || empty_ans(m) == -1)
+	if ((!bytes && ops[r->call.op].stream != S_LIST) || empty_ans(m) == -1)
 		return -1;
 	req_owed(r, NULL);
-	a.kind = ANS_LIST;
+	a.kind = bytes ? ANS_BYTES : ANS_LIST;
 	a.status = 200;
 	a.size = r->dec.max_entries;
+	if (bytes)
+		path = work_gzip(r, "format") == 1 ? "application/gzip"
+						   : "application/x-tar";
 	a.body = strdup(path[0] != '\0' ? path : r->dec.paths[0].canonical);
 	answer_send(r, &a, m->fd);
 	m->fd = -1;
@@ -242,7 +248,8 @@ worker_done(struct req *r, struct imsg *m)
 	if (done_get(&b, &d) == -1 || rget_end(&b) == -1)
 		return -1;
 	/* for PUT, LIST and EDIT it only ever says a failure */
-	if (d.code == C_OK && (stream || r->call.op == OP_files_edit))
+	if (d.code == C_OK && (stream || r->call.op == OP_files_edit ||
+				  r->call.op == OP_files_archive))
 		return -1;
 	req_owed(r, NULL);
 	if (d.code != C_OK)

@@ -94,3 +94,59 @@ worker_edit_ans(struct req *r, struct imsg *m)
 	edit_fin_clear(&f);
 	return 0;
 }
+
+/* ---- archives ---- */
+
+static char *
+pack_body(const struct req *r, const char *param, const struct pack_fin *f)
+{
+	const char *path = ask_text(r, param);
+	struct wbuf w;
+	size_t i;
+
+	if (path[0] == '\0')
+		path = r->dec.paths[r->dec.npaths - 1].canonical;
+	wbuf_init(&w, 88 * 1024);
+	json_raw_put(&w, "{\"path\":");
+	json_str_put(&w, path, strlen(path));
+	json_raw_put(&w, ",\"entries\":");
+	json_uint_put(&w, f->entries);
+	json_raw_put(&w, ",\"skipped\":[");
+	/* the first ones, as far as they fit */
+	for (i = 0; i < f->nskip && w.len < 48 * 1024; i++) {
+		json_raw_put(&w, i > 0 ? ",{" : "{");
+		entry_path_put(&w, f->skip[i].path, "", 0);
+		json_raw_put(&w, ",\"code\":\"");
+		json_raw_put(&w, codes[f->skip[i].code].code);
+		json_raw_put(&w, "\"}");
+	}
+	json_raw_put(&w, "]}");
+	return body_take(&w);
+}
+
+char *
+worker_import_body(const struct req *r, const struct put_fin *f)
+{
+	struct pack_fin p = {.entries = f->entries};
+
+	return pack_body(r, "path", &p);
+}
+
+int
+worker_archive_ans(struct req *r, struct imsg *m)
+{
+	struct pack_fin f;
+	struct rbuf b;
+
+	rbuf_init(&b, m->payload, m->len);
+	if (pack_fin_get(&b, &f) == -1)
+		return -1;
+	if (r->call.op != OP_files_archive || rget_end(&b) == -1) {
+		pack_fin_clear(&f);
+		return -1;
+	}
+	req_owed(r, NULL);
+	answer_json(r, 200, pack_body(r, "dest", &f));
+	pack_fin_clear(&f);
+	return 0;
+}

@@ -50,6 +50,11 @@ const struct jail_call pathd_calls[] = {
     {"set_robust_list", 0, 0, 0, 0},
     {"getppid", 0, 0, 0, 0},
     {"prctl", 1, 0, ALL, PR_SET_PDEATHSIG},
+    /* the process that parses archives confines itself further */
+    {"prctl", 1, 0, ALL, PR_SET_NO_NEW_PRIVS},
+    {"seccomp", 0, 0, 0, 0},
+    {"dup2", 0, 0, 0, 0},
+    {"pwrite64", 0, 0, 0, 0},
     {"close_range", 0, 0, 0, 0},
     {"kill", 1, 1, ALL, SIGKILL},
     {"wait4", 0, 0, 0, 0},

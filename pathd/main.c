@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -327,6 +328,9 @@ static const struct {
     {MP_COPY, do_bulk_long},
     {MP_EDIT, do_edit_long},
     {MP_SEARCH, do_bulk_long},
+    {MP_EXPORT, do_bulk_long},
+    {MP_ARCHIVE, do_bulk_long},
+    {MP_IMPORT, do_bulk_long},
     {MP_CANCEL, do_cancel},
     {MP_ROOTS, do_roots},
 };
@@ -394,5 +398,8 @@ static const struct proc_ops ops = {
 int
 main(int argc, char **argv)
 {
+	/* libarchive wants to know how names are spelled before no file of the
+	 * system can be read any more; without it they are bytes */
+	(void)setlocale(LC_CTYPE, "C.UTF-8");
 	return proc_main(&ops, argc, argv);
 }

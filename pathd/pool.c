@@ -115,12 +115,16 @@ task_begins(const struct task *t)
 {
 	switch (t->type) {
 	case MP_PUT:
+	case MP_IMPORT:
 		return MP_PUT_ANS;
 	case MP_LIST:
 	case MP_SEARCH:
+	case MP_EXPORT:
 		return MP_LIST_ANS;
 	case MP_EDIT:
 		return MP_EDIT_ANS;
+	case MP_ARCHIVE:
+		return MP_ARCHIVE_ANS;
 	case MP_DENIED:
 		return MP_DENIED_ANS;
 	default:
@@ -268,10 +272,11 @@ static int
 worker_answer(struct task *t, struct imsg *m)
 {
 	int last = m->type == MP_PUT_FIN || m->type == MP_DONE ||
-		   m->type == MP_EDIT_ANS || m->type == MP_DENIED_ANS;
+		   m->type == MP_EDIT_ANS || m->type == MP_ARCHIVE_ANS ||
+		   m->type == MP_DENIED_ANS;
 	int fd = m->fd;
 
-	if (t->begun ? m->type != MP_PUT_FIN || t->type != MP_PUT
+	if (t->begun ? m->type != MP_PUT_FIN || task_begins(t) != MP_PUT_ANS
 		     : m->type != MP_DONE && m->type != task_begins(t))
 		return -1;
 	if (t->closed)
@@ -385,10 +390,10 @@ task_may_run(const struct task *t)
 	for (i = 0; i < POOL_MAX; i++) {
 		if (pool.w[i].task == NULL)
 			continue;
-		puts += pool.w[i].task->type == MP_PUT;
+		puts += task_begins(pool.w[i].task) == MP_PUT_ANS;
 		same += pool.w[i].task->root == t->root;
 	}
-	if (t->type == MP_PUT && puts >= POOL_PUTS)
+	if (task_begins(t) == MP_PUT_ANS && puts >= POOL_PUTS)
 		return 0;
 	return pool.pd->roots.n < 2 || same < POOL_MAX / 2;
 }
@@ -563,7 +568,7 @@ pool_put_end(uint64_t id, const void *payload, size_t len)
 		return -1;
 	if ((w = worker_of(id)) == NULL || w->task->closed)
 		return 0;
-	if (w->task->type != MP_PUT || !w->task->begun)
+	if (task_begins(w->task) != MP_PUT_ANS || !w->task->begun)
 		return -1;
 	if (chan_send(w->chan, MP_PUT_END, id, -1, payload, len) == -1) {
 		(void)kill(w->pid, SIGKILL);

@@ -123,8 +123,7 @@ feed_all(struct feed *f)
 	}
 }
 
-/* Make the pipe and hand its write end out: the read end, or -1. */
-static int
+int
 put_answer(struct job *j)
 {
 	struct wbuf w;
@@ -141,7 +140,7 @@ put_answer(struct job *j)
 	return p[0];
 }
 
-static void
+void
 put_finish(struct job *j, const struct put_fin *fin)
 {
 	struct wbuf w;

@@ -30,8 +30,9 @@ sight_clear(struct sight *s)
 	memset(s, 0, sizeof(*s));
 }
 
+/* missing: it may lead to what does not exist. */
 static int
-link_sight(const struct sight *s, const char *path)
+link_ok(const struct sight *s, const char *path, int missing)
 {
 	struct resolve_item it = {.refs = NULL, .nrefs = s->nrefs};
 	struct rootref refs[ABX_MAX_ROOTREFS];
@@ -47,7 +48,8 @@ link_sight(const struct sight *s, const char *path)
 	it.refs = refs;
 	if (walk_resolve(&s->pd->roots, &it, WALK_FACTS, &f, NULL) == -1)
 		return 0;
-	ok = f.status == FS_OK && !deny_covers(&s->deny, f.path);
+	ok = f.status == FS_OK && !deny_covers(&s->deny, f.path) &&
+	     (missing || f.missing == 0);
 	facts_clear(&f);
 	return ok;
 }
@@ -57,7 +59,13 @@ sight_entry(const struct sight *s, const char *path, const struct stat *st)
 {
 	if (deny_covers(&s->deny, path))
 		return 0;
-	return !S_ISLNK(st->st_mode) || link_sight(s, path);
+	return !S_ISLNK(st->st_mode) || link_ok(s, path, 1);
+}
+
+int
+sight_leads(const struct sight *s, const char *path)
+{
+	return link_ok(s, path, 0);
 }
 
 int

@@ -27,6 +27,8 @@ void sight_clear(struct sight *);
 /* 1 when the entry of that canonical path may be seen: it is not denied, and
  * no link that leads out of the roots or to something denied. */
 int sight_entry(const struct sight *, const char *path, const struct stat *);
+/* 1 when a link that may be seen leads to something that exists. */
+int sight_leads(const struct sight *, const char *path);
 /* 1 when its content may be read too: a regular file without other names. */
 int sight_content(const struct sight *, const struct stat *);
 

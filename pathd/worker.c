@@ -297,6 +297,9 @@ static const struct {
     {MP_COPY, do_copy},
     {MP_EDIT, do_edit},
     {MP_SEARCH, do_search},
+    {MP_EXPORT, do_export},
+    {MP_ARCHIVE, do_archive},
+    {MP_IMPORT, do_import},
     {PW_SWEEP, do_sweep},
     {MP_DENIED, do_denied},
 };

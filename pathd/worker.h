@@ -43,9 +43,18 @@ void job_send(struct job *, uint16_t type, int fd, const struct wbuf *);
 /* DONE with a code and a count. */
 void job_done(struct job *, uint16_t code, uint64_t count);
 
-/* put_job.c and list_job.c: a whole PUT, a whole LIST and so on. */
+/* put_job.c: make the pipe of an upload and hand its write end out (PUT_ANS):
+ * the read end, or -1 with errno; the end of it (PUT_FIN). */
+int put_answer(struct job *);
+struct put_fin;
+void put_finish(struct job *, const struct put_fin *);
+
+/* put_job.c, list_job.c and pack_job.c: a whole PUT, a whole LIST and so on. */
 void do_put(struct job *, struct rbuf *);
 void do_list(struct job *, struct rbuf *);
 void do_search(struct job *, struct rbuf *);
+void do_export(struct job *, struct rbuf *);
+void do_archive(struct job *, struct rbuf *);
+void do_import(struct job *, struct rbuf *);
 
 #endif

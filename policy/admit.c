@@ -67,14 +67,15 @@ is_a_root(const struct policy *p, const struct facts *f)
 	return 0;
 }
 
-/* A root may be asked to be made (and exists); anything else that changes it
- * is refused. */
+/* A root may be asked to be made (and exists) or to be filled; anything else
+ * that changes it is refused. */
 static int
 root_guarded(
     const struct policy *p, const struct facts *f, uint16_t op, unsigned roles)
 {
 	if ((roles & R_DELETE) == 0 &&
-	    ((roles & R_WRITE) == 0 || op == OP_files_mkdir))
+	    ((roles & R_WRITE) == 0 || op == OP_files_mkdir ||
+		op == OP_files_import))
 		return 0;
 	return is_a_root(p, f);
 }
@@ -247,6 +248,9 @@ static const struct {
 } outcomes[] = {
     {OP_files_list, {"path"}, out_list},
     {OP_files_search, {"root"}, out_list},
+    {OP_files_export, {"path"}, out_list},
+    {OP_files_import, {"path"}, out_list},
+    {OP_files_archive, {"dest"}, out_upload},
     {OP_files_stat, {"path"}, out_exists},
     {OP_files_download, {"path"}, out_download},
     {OP_files_upload, {"path"}, out_upload},

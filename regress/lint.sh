@@ -74,9 +74,9 @@ only 'sendmsg|recvmsg|sendmmsg|recvmmsg' 'common/imsg\.c' \
     'only common/imsg.c passes descriptors'
 only "$exec" 'monitor/spawn\.c|monitor/ctl/probe\.c|execd/.*' \
     'only monitor/spawn.c, execd/ and abxctl doctor execute programs'
-# abxd goes into the background, pathd has workers.
+# abxd goes into the background, pathd has workers and a parser of archives.
 only 'fork|vfork|_Fork|clone' \
-    'monitor/(spawn|abxd|ctl/probe)\.c|pathd/pool\.c|execd/.*' \
+    'monitor/(spawn|abxd|ctl/probe)\.c|pathd/(pool|unpack)\.c|execd/.*' \
     'only what starts programs makes processes'
 only 'socket|bind|listen|connect' \
     'monitor/sock\.c|monitor/ctl/control\.c|execd/.*' \

@@ -2,8 +2,11 @@
 """Operations on files and trees beyond the plain ones: checksums, recursive
 listings, copies, edits, searches, archives, watching."""
 import base64
+import gzip
 import hashlib
+import io
 import os
+import tarfile
 import unittest
 
 from abxtest import Case, Conn, World, quoted, until
@@ -399,6 +402,274 @@ class Searches(FileOps):
         self.refused(self.search("a", "/etc"), 403, "policy.path_not_allowed")
         self.ok(self.svc.call("POST", "/files/search",
                               {"root": ".", "pattern": "x"}))
+
+
+def tar(*members, kind="w", **kw):
+    """An archive of (name, content) or (name, {attribute: value}, content)."""
+    buf = io.BytesIO()
+    with tarfile.open(fileobj=buf, mode=kind, **kw) as t:
+        for name, *rest in members:
+            info = tarfile.TarInfo(name)
+            data = b"".join(r for r in rest if isinstance(r, bytes))
+            for r in rest:
+                for k, v in (r.items() if isinstance(r, dict) else ()):
+                    setattr(info, k, v)
+            info.size = len(data)
+            t.addfile(info, io.BytesIO(data))
+    return buf.getvalue()
+
+
+DIR, LINK = {"type": tarfile.DIRTYPE, "mode": 0o755}, tarfile.SYMTYPE
+
+
+class Archives(FileOps):
+    @classmethod
+    def fill(cls, w):
+        w.put("w/p/a", "1", 0o640)
+        w.put("w/p/d/b", "22" * 100_000, 0o750)
+        w.put("w/p/d/" + "n" * 200, "long")
+        w.put("w/p/d/grüße", "x")
+        with open(os.path.join(w.w.encode(), b"p/bad\xff"), "wb") as f:
+            f.write(b"y")
+        w.put("w/p/.env", "SECRET")
+        w.put("w/p/two", "2")
+        os.link(w / "w/p/two", w / "w/p/three")
+        os.mkfifo(w / "w/p/fifo")
+        w.link("w/p/in", "a")
+        w.link("w/p/dangling", "nowhere")
+        w.link("w/p/loop", "..")
+        w.link("w/p/out", "/etc/passwd")
+        os.mkdir(w / "w/in")
+        w.own()
+
+    WHOLE = ["a", "bad\udcff", "d", "d/b", "d/grüße", "d/" + "n" * 200, "in",
+             "loop"]
+
+    def opened(self, data, **kw):
+        return tarfile.open(fileobj=io.BytesIO(data), encoding="utf-8", **kw)
+
+    def imp(self, data, path="in", kind="tar", **headers):
+        return self.svc.call(
+            "PUT", f"/files/import?path={quoted(path)}&format={kind}", data,
+            headers={k.replace("_", "-"): v for k, v in headers.items()})
+
+    def inside(self, path="in"):
+        top = f"{self.world.w}/{path}"
+        return sorted(os.path.relpath(os.path.join(t, n), top)
+                      for t, ds, fs in os.walk(top) for n in ds + fs)
+
+    def test_export(self):
+        a = self.ok(self.svc.get("/files/export?path=p"))
+        self.eq(a.header("content-type"), "application/x-tar")
+        with self.opened(a.body) as t:
+            self.eq(sorted(t.getnames()), self.WHOLE)
+            self.eq(t.extractfile("d/b").read(), b"22" * 100_000)
+            self.eq(t.getmember("d/b").mode, 0o750)
+            self.eq(t.getmember("in").linkname, "a")
+        b = self.ok(self.svc.get("/files/export?path=p&format=tar.gz"))
+        self.eq(gzip.decompress(b.body), a.body)
+        self.eq(self.ok(self.svc.get("/files/export?path=p&format=tar.gz"))
+                .body, b.body, "the same tree, the same bytes")
+        self.refused(self.svc.get("/files/export?path=p&format=zip"), 400,
+                     "args.invalid")
+        self.refused(self.svc.get("/files/export?path=p/a"), 409,
+                     "fs.not_directory")
+        self.refused(self.svc.get("/files/export?path=/etc"), 403,
+                     "policy.path_not_allowed")
+
+    def test_export_limits(self):
+        w = self.fresh()
+        w.put("w/a", "x" * 100)
+        w.own()
+        for limits, code in (({"max_bytes": 50}, "limit.max_bytes"),
+                             ({"max_entries": 1}, "limit.max_entries")):
+            svc = self.start({"rules": [
+                {"allow": "files.export", "paths": {"roots": [w.w]},
+                 "limits": limits}]}, world=w)
+            self.refused(svc.get("/files/export?path=."), 413, code)
+            svc.stop()
+        del self.svc
+
+    def test_T027_archive(self):
+        r = self.ok(self.svc.rpc("files.archive", {
+            "sources": ["p/d", "p/a"],
+            "dest": "ar/x.tar"})).json
+        self.eq((r["path"], r["entries"], r["skipped"]), ("ar/x.tar", 5, []))
+        with tarfile.open(self.world / "w/ar/x.tar") as t:
+            self.eq(sorted(t.getnames()),
+                    ["a", "d", "d/b", "d/grüße", "d/" + "n" * 200])
+        r = self.ok(self.svc.call("POST", "/files/archive", {
+            "sources": ["p"], "dest": "ar/x.tgz"})).json
+        self.eq({(s["path"], s["code"]) for s in r["skipped"]}, {
+            ("p/dangling", "fs.not_found"),
+            ("p/fifo", "policy.not_regular_file"),
+            ("p/two", "policy.hardlink_denied"),
+            ("p/three", "policy.hardlink_denied")})
+        with tarfile.open(self.world / "w/ar/x.tgz",
+                          encoding="utf-8") as t:
+            self.eq(sorted(t.getnames()),
+                    ["p"] + ["p/" + n for n in self.WHOLE])
+        # it does not pack itself
+        for _ in 1, 2:
+            r = self.ok(self.svc.rpc("files.archive", {
+                "sources": ["ar"], "dest": "ar/self.tar"})).json
+            self.eq(r["entries"], 3)
+
+    def test_T028_archive_dest(self):
+        w = self.world
+        w.link("w/o.tar", w / "outside/x.tar")
+        for dest, status, code in (
+                ("o.tar", 403, "policy.path_not_allowed"),
+                ("x.zip", 400, "args.invalid"), ("x", 400, "args.invalid"),
+                ("vault/x.tar", 403, "policy.path_denied")):
+            self.refused(self.svc.rpc("files.archive", {
+                "sources": ["p"], "dest": dest}), status, code, what=dest)
+        self.refused(self.svc.rpc("files.archive", {
+            "sources": ["gone"], "dest": "y.tar"}), 404, "fs.not_found")
+        self.refused(self.svc.rpc("files.archive", {
+            "sources": [], "dest": "y.tar"}), 400, "args.invalid")
+        self.refused(self.svc.rpc("files.archive", {
+            "sources": ["p/d", "p/d"], "dest": "y.tar"}), 400, "args.invalid")
+        self.refused(self.svc.rpc("files.archive", {
+            "sources": ["p/.env"], "dest": "y.tar"}), 403,
+            "policy.path_denied")
+        self.eq(os.path.lexists(w / "w/y.tar"), False)
+        self.eq(os.path.lexists(w / "outside/x.tar"), False)
+
+    def test_round_trip(self):
+        data = self.ok(self.svc.get("/files/export?path=p")).body
+        os.mkdir(self.world / "w/rt")
+        self.world.own("w/rt")
+        r = self.imp(data, "rt")
+        # "loop" leads out of the directory, as seen from there
+        self.refused(r, 403, "policy.path_not_allowed")
+        os.unlink(self.world / "w/p/loop")
+        for kind in "tar", "tar.gz":
+            data = self.ok(self.svc.get(
+                f"/files/export?path=p&format={kind}")).body
+            r = self.ok(self.imp(data, "rt", kind)).json
+            self.eq((r["path"], r["entries"], r["skipped"]), ("rt", 7, []))
+            self.eq(self.inside("rt"), sorted(self.WHOLE[:-1]))
+        self.eq(os.stat(self.world / "w/rt/d/b").st_mode & 0o777, 0o750)
+        self.world.link("w/p/loop", "..")
+
+    def test_import(self):
+        big = os.urandom(3_000_000)
+        for fmt in tarfile.PAX_FORMAT, tarfile.GNU_FORMAT:
+            data = tar(("./t", DIR), ("t/ü", b"umlaut"), ("t/big", big),
+                       ("t/" + "l" * 150 + "/x", b"deep"),
+                       ("t/l", {"type": LINK, "linkname": "../t/big"}, b""),
+                       ("t/big2", {"mode": 0o4755}, b"x"), ("t/ü", b"again"),
+                       format=fmt)
+            r = self.ok(self.imp(data, Content_Digest=digest(data))).json
+            self.eq(r["entries"], 7)
+            w = self.world
+            self.eq(w.get("w/in/t/ü"), b"again")
+            self.eq(w.get("w/in/t/big"), big)
+            self.eq(os.readlink(w / "w/in/t/l"), "../t/big")
+            self.eq(os.stat(w / "w/in/t/big2").st_mode & 0o7777, 0o750)
+        # into what is there
+        self.world.put("w/in/t/mine", "mine")
+        self.ok(self.imp(tar(("t/big", b"small"), ("t/new/x", b"1"))))
+        self.eq(w.get("w/in/t/big"), b"small")
+        self.eq(w.get("w/in/t/mine"), b"mine")
+        self.eq(w.get("w/in/t/new/x"), b"1")
+        self.ok(self.imp(tar(("r", b"root")), "."))
+        self.eq(w.get("w/r"), b"root")
+        r = self.svc.rpc("files.import", {
+            "path": "in", "content": base64.b64encode(tar(("j", b"j")))
+            .decode(), "encoding": "base64"})
+        self.ok(r)
+        self.eq(w.get("w/in/j"), b"j")
+
+    def test_T_import_refused(self):
+        w = self.world
+        w.put("w/ref/there", "old")
+        w.put("w/ref/dir/x", "old")
+        w.link("w/ref/away", w / "outside")
+        w.own("w/ref", "w/ref/there", "w/ref/dir", "w/ref/dir/x")
+        before = self.inside("ref")
+        hard = {"type": tarfile.LNKTYPE, "linkname": "ok"}
+        for code, *members in (
+                ("policy.path_not_allowed", ("../evil", b"x")),
+                ("policy.path_not_allowed", ("/etc/evil", b"x")),
+                ("policy.path_not_allowed", ("a/../../evil", b"x")),
+                ("policy.path_not_allowed", ("a/..", b"x")),
+                ("policy.path_not_allowed", (".", b"x")),
+                ("policy.path_not_allowed",
+                 ("l", {"type": LINK, "linkname": "/etc"}, b"")),
+                ("policy.path_not_allowed",
+                 ("l", {"type": LINK, "linkname": ".."}, b"")),
+                ("policy.path_not_allowed",
+                 ("a/l", {"type": LINK, "linkname": "../../x"}, b"")),
+                ("policy.symlink_denied",
+                 ("l", {"type": LINK, "linkname": "dir"}, b""),
+                 ("l/evil", b"x")),
+                ("policy.symlink_denied", ("away/evil", b"x")),
+                ("policy.path_denied", (".env", b"x")),
+                ("policy.path_denied", ("deep/.env/x", b"x")),
+                ("policy.hardlink_denied", ("h", hard, b"")),
+                ("policy.not_regular_file",
+                 ("f", {"type": tarfile.FIFOTYPE}, b"")),
+                ("policy.not_regular_file",
+                 ("c", {"type": tarfile.CHRTYPE, "devmajor": 1}, b""))):
+            for kind in "tar", "tar.gz":
+                data = tar(("ok", b"1"), *members,
+                           kind="w:gz" if kind == "tar.gz" else "w")
+                self.refused(self.imp(data, "ref", kind), 403, code,
+                             what=str(members))
+        for status, code, *members in (
+                (409, "fs.is_directory", ("dir", b"x")),
+                (409, "fs.not_directory", ("there", DIR)),
+                (409, "fs.not_directory", ("there/x", b"x")),
+                (400, "fs.name_too_long", ("n" * 256, b"x"))):
+            self.refused(self.imp(tar(("ok", b"1"), *members), "ref"), status,
+                         code, what=str(members))
+        self.eq(self.inside("ref"), before)
+        self.eq(w.get("w/ref/there"), b"old")
+        self.eq(os.listdir(w / "outside"), ["secret.txt"])
+
+    def test_import_malformed(self):
+        good = tar(("x", b"1" * 5000), kind="w:gz")
+        for data, kind in ((b"", "tar"), (b"junk" * 1000, "tar"),
+                           (good, "tar"), (good[:-20], "tar.gz"),
+                           (tar(("x", b"1" * 5000))[:2000], "tar")):
+            self.refused(self.imp(data, kind=kind), 400, "args.invalid",
+                         what=str(data[:20]))
+        self.refused(self.imp(good, kind="tar.gz",
+                              Content_Digest=digest(b"other")), 400,
+                     "fs.digest_mismatch")
+        self.eq(os.path.lexists(self.world / "w/in/x"), False)
+        self.refused(self.imp(good, "p/a"), 409, "fs.not_directory")
+        self.refused(self.imp(good, "gone"), 404, "fs.not_found")
+        self.refused(self.imp(good, "vault"), 403, "policy.path_denied")
+
+    def test_import_bounds(self):
+        bomb = gzip.compress(tar(("x", b"\0" * 300_000_000)), 9)
+        self.refused(self.imp(bomb, kind="tar.gz"), 413, "limit.max_bytes")
+        w = self.fresh()
+        w.own()
+        svc = self.start({"rules": [
+            {"allow": "files.import", "paths": {"roots": [w.w]},
+             "limits": {"max_bytes": 20_000, "max_entries": 2}}]}, world=w)
+
+        def imp(data, kind="tar"):
+            return svc.call("PUT", f"/files/import?path=.&format={kind}", data)
+        self.refused(imp(tar(("x", b"1" * 30_000), kind="w:gz"), "tar.gz"),
+                     413, "limit.max_bytes")
+        self.refused(imp(tar(("x", b"1" * 30_000))), 413, "limit.max_bytes")
+        self.refused(imp(tar(*((str(i), b"") for i in range(3)))), 413,
+                     "limit.max_entries")
+        self.ok(imp(tar(("x", b"1"))))
+
+    def test_import_broken_off(self):
+        data = tar(("bo", b"1" * 1_000_000))
+        with Conn(self.svc) as c:
+            req = self.svc.build("PUT", "/files/import?path=in", data)
+            c.send(req[:500_000])
+            self.eq(until(5, lambda: bool(self.left())), True)
+        self.eq(until(5, lambda: not self.left()), True)
+        self.eq(os.path.lexists(self.world / "w/in/bo"), False)
 
 
 if __name__ == "__main__":

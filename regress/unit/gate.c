@@ -38,6 +38,7 @@ static const struct {
     {PROC_PATHD, MP_LIST_ANS, "...y.....d"},
     {PROC_PATHD, MP_DONE, "...yy....d"},
     {PROC_PATHD, MP_EDIT_ANS, "...y.....d"},
+    {PROC_PATHD, MP_ARCHIVE_ANS, "...y.....d"},
     {PROC_PATHD, MP_DENIED_ANS, "....y....d"},
     {PROC_EXECD, ME_HELD, "...y....dd"},
     {PROC_EXECD, ME_HELLO, "y........."},

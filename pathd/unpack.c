@@ -1,0 +1,325 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * The reading side of archives: libarchive behind a system call filter that
+ * leaves it two pipes and memory.  It decides nothing; it turns a tar stream
+ * into frames of our own.
+ */
+#include <sys/prctl.h>
+
+#include <archive.h>
+#include <archive_entry.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/abx.h"
+#include "common/codes.h"
+#include "common/frame.h"
+#include "common/jail.h"
+#include "common/log.h"
+#include "pathd/unpack.h"
+
+#define BLOCK (64 * 1024)
+#define PIECE (32 * 1024)
+/* What unpacks to more than that many times itself is no honest archive. */
+#define BOMB_RATIO 200
+#define BOMB_LEAST (256ULL * 1024 * 1024)
+
+/* ---- frames ---- */
+
+void
+member_clear(struct member *m)
+{
+	free(m->path);
+	free(m->link);
+	memset(m, 0, sizeof(*m));
+}
+
+void
+member_put(struct wbuf *w, const struct member *m)
+{
+	wput_u8(w, m->type);
+	wput_u32(w, m->mode);
+	wput_u64(w, m->size);
+	wput_str(w, m->path);
+	wput_str(w, m->link);
+}
+
+int
+member_get(struct rbuf *r, struct member *m)
+{
+	memset(m, 0, sizeof(*m));
+	m->type = rget_u8(r);
+	m->mode = rget_u32(r);
+	m->size = rget_u64(r);
+	m->path = rget_str(r, ABX_PATH_MAX);
+	m->link = rget_str(r, ABX_PATH_MAX);
+	if (rget_end(r) == 0 && m->type >= ME_FILE && m->type <= ME_OTHER &&
+	    m->mode <= 0777)
+		return 0;
+	member_clear(m);
+	return -1;
+}
+
+void
+unpack_end_put(struct wbuf *w, const struct unpack_end *e)
+{
+	wput_u16(w, e->code);
+	wput_u64(w, e->bytes);
+	wput_raw(w, e->digest, sizeof(e->digest));
+}
+
+int
+unpack_end_get(struct rbuf *r, struct unpack_end *e)
+{
+	const uint8_t *p;
+
+	e->code = rget_u16(r);
+	e->bytes = rget_u64(r);
+	if ((p = rget_raw(r, sizeof(e->digest))) != NULL)
+		memcpy(e->digest, p, sizeof(e->digest));
+	return rget_end(r) == -1 || e->code >= C_COUNT ? -1 : 0;
+}
+
+/* ---- in the process ---- */
+
+struct unpacker {
+	int in, out;
+	uint64_t bytes, max, made;
+	struct sha256_ctx *sha;
+	enum code code; /* why reading stopped */
+	struct wbuf w;
+	uint8_t buf[BLOCK];
+};
+
+static void
+write_all(int fd, const void *data, size_t n)
+{
+	const uint8_t *p = data;
+	ssize_t k;
+
+	while (n > 0) {
+		k = write(fd, p, n);
+		if (k == -1 && errno == EINTR)
+			continue;
+		if (k == -1)
+			_exit(0); /* nobody reads */
+		p += k;
+		n -= (size_t)k;
+	}
+}
+
+static void
+send_frame(struct unpacker *u, uint8_t kind)
+{
+	uint8_t head[FRAME_HDR];
+
+	if (u->w.err)
+		_exit(1);
+	frame_head(head, kind, (uint32_t)u->w.len);
+	write_all(u->out, head, sizeof(head));
+	write_all(u->out, u->w.p, u->w.len);
+	wbuf_reset(&u->w);
+}
+
+/* Some of the stream: how much, 0 at its end, -1 for too much of it. */
+static ssize_t
+take(struct unpacker *u)
+{
+	struct pollfd p = {u->in, POLLIN, 0};
+	ssize_t n;
+
+	while ((n = read(u->in, u->buf, sizeof(u->buf))) == -1)
+		if (errno == EAGAIN)
+			(void)poll(&p, 1, -1);
+		else if (errno != EINTR)
+			_exit(1);
+	u->bytes += (uint64_t)n;
+	sha256_add(u->sha, u->buf, (size_t)n);
+	if (u->bytes <= u->max)
+		return n;
+	u->code = C_LIM_MAX_BYTES;
+	return -1;
+}
+
+static la_ssize_t
+read_cb(struct archive *a, void *arg, const void **buf)
+{
+	struct unpacker *u = arg;
+	ssize_t n = take(u);
+
+	*buf = u->buf;
+	if (n == -1)
+		archive_set_error(a, EFBIG, "too large");
+	return n;
+}
+
+static uint8_t
+type_of(struct archive_entry *e)
+{
+	if (archive_entry_hardlink(e) != NULL ||
+	    archive_entry_hardlink_utf8(e) != NULL)
+		return ME_HARD;
+	switch (archive_entry_filetype(e)) {
+	case AE_IFREG:
+		return ME_FILE;
+	case AE_IFDIR:
+		return ME_DIR;
+	case AE_IFLNK:
+		return ME_LINK;
+	default:
+		return ME_OTHER;
+	}
+}
+
+/* Texts are bytes, or UTF-8 where the archive says so. */
+static char *
+either(const char *bytes, const char *utf8)
+{
+	const char *s = bytes != NULL ? bytes : utf8;
+	char *copy = strdup(s == NULL ? "" : s);
+
+	if (copy == NULL)
+		_exit(1);
+	return copy;
+}
+
+static void
+send_member(struct unpacker *u, struct archive_entry *e)
+{
+	struct member m = {.type = type_of(e)};
+
+	m.mode = archive_entry_perm(e) & 0777;
+	if (archive_entry_size_is_set(e) && archive_entry_size(e) > 0)
+		m.size = (uint64_t)archive_entry_size(e);
+	m.path =
+	    either(archive_entry_pathname(e), archive_entry_pathname_utf8(e));
+	m.link = m.type == ME_HARD ? either(archive_entry_hardlink(e),
+					 archive_entry_hardlink_utf8(e))
+				   : either(archive_entry_symlink(e),
+					 archive_entry_symlink_utf8(e));
+	member_put(&u->w, &m);
+	member_clear(&m);
+	send_frame(u, UNPACK_MEMBER);
+}
+
+/* The content of the member at hand. */
+static enum code
+send_data(struct unpacker *u, struct archive *a)
+{
+	const void *data;
+	la_int64_t off;
+	size_t n, k;
+	int rc;
+
+	while (
+	    (rc = archive_read_data_block(a, &data, &n, &off)) == ARCHIVE_OK) {
+		u->made += n;
+		if (u->made > BOMB_LEAST && u->made / BOMB_RATIO > u->bytes)
+			return C_LIM_MAX_BYTES;
+		for (; n > 0; n -= k) {
+			k = n < PIECE ? n : PIECE;
+			wput_u64(&u->w, (uint64_t)off);
+			wput_raw(&u->w, data, k);
+			send_frame(u, UNPACK_DATA);
+			data = (const uint8_t *)data + k;
+			off += (la_int64_t)k;
+		}
+	}
+	return rc == ARCHIVE_EOF ? C_OK : C_ARGS_INVALID;
+}
+
+static enum code
+read_members(struct unpacker *u, struct archive *a)
+{
+	struct archive_entry *e;
+	enum code code;
+	int rc;
+
+	for (;;) {
+		rc = archive_read_next_header(a, &e);
+		if (rc == ARCHIVE_EOF)
+			return C_OK;
+		if (rc < ARCHIVE_WARN)
+			return u->code != C_OK ? u->code : C_ARGS_INVALID;
+		send_member(u, e);
+		if ((code = send_data(u, a)) != C_OK)
+			return u->code != C_OK ? u->code : code;
+	}
+}
+
+static enum code
+read_archive(struct unpacker *u, int gzip)
+{
+	struct archive *a = archive_read_new();
+	enum code code = C_ARGS_INVALID;
+
+	if (a == NULL || archive_read_support_format_tar(a) != ARCHIVE_OK ||
+	    (gzip && archive_read_support_filter_gzip(a) != ARCHIVE_OK))
+		return C_SRV_UNAVAILABLE;
+	if (archive_read_open(a, u, NULL, read_cb, NULL) == ARCHIVE_OK)
+		code = read_members(u, a);
+	/* what lies behind the end belongs to the stream too */
+	while (code == C_OK && u->code == C_OK && take(u) > 0)
+		continue;
+	return u->code != C_OK ? u->code : code;
+}
+
+static void unpack_main(int in, int out, int gzip, uint64_t max)
+    __attribute__((noreturn));
+static void
+unpack_main(int in, int out, int gzip, uint64_t max)
+{
+	static const struct jail_call none[] = {{NULL, 0, 0, 0, 0}};
+	struct unpack_end end = {0};
+	struct unpacker *u;
+
+	log_set_sink(NULL);
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == -1 ||
+	    dup2(in, 0) == -1 || dup2(out, 1) == -1 ||
+	    close_range(3, ~0U, 0) == -1)
+		_exit(1);
+	if ((u = calloc(1, sizeof(*u))) == NULL ||
+	    (u->sha = sha256_new()) == NULL)
+		_exit(1);
+	jail_seccomp(none, 0);
+	u->in = 0;
+	u->out = 1;
+	u->max = max;
+	wbuf_init(&u->w, FRAME_MAX);
+	end.code = (uint16_t)read_archive(u, gzip);
+	end.bytes = u->bytes;
+	sha256_end(u->sha, end.digest);
+	unpack_end_put(&u->w, &end);
+	send_frame(u, UNPACK_END);
+	_exit(0);
+}
+
+/* ---- in the worker ---- */
+
+pid_t
+unpack_start(int pipe, int gzip, uint64_t max, int *frames)
+{
+	pid_t pid;
+	int p[2], save;
+
+	if (pipe2(p, O_CLOEXEC) == -1)
+		return -1;
+	(void)fcntl(p[0], F_SETFL, O_NONBLOCK);
+	(void)fcntl(p[0], F_SETPIPE_SZ, 256 * 1024);
+	if ((pid = fork()) == 0)
+		unpack_main(pipe, p[1], gzip, max);
+	save = errno;
+	close(p[1]);
+	if (pid == -1)
+		close(p[0]);
+	errno = save;
+	*frames = pid == -1 ? -1 : p[0];
+	return pid;
+}

@@ -1,0 +1,230 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * Names in archives, members one by one on both walks, and what goes into
+ * places that changed meanwhile.
+ */
+#include <dirent.h>
+
+#include "pathd_tree.h"
+
+#include "pathd/beneath.h"
+#include "pathd/import.h"
+
+static void
+test_names(void **state)
+{
+	static const struct {
+		const char *raw;
+		enum code code;
+		const char *want;
+	} t[] = {
+	    {"a", C_OK, "a"},
+	    {"a/b/", C_OK, "a/b"},
+	    {"./a//./b", C_OK, "a/b"},
+	    {"", C_OK, ""},
+	    {".", C_OK, ""},
+	    {"./", C_OK, ""},
+	    {"..a/b..", C_OK, "..a/b.."},
+	    {"...", C_OK, "..."},
+	    {"/a", C_POL_PATH_NOT_ALLOWED, NULL},
+	    {"/", C_POL_PATH_NOT_ALLOWED, NULL},
+	    {"..", C_POL_PATH_NOT_ALLOWED, NULL},
+	    {"a/..", C_POL_PATH_NOT_ALLOWED, NULL},
+	    {"a/../b", C_POL_PATH_NOT_ALLOWED, NULL},
+	    {"./../b", C_POL_PATH_NOT_ALLOWED, NULL},
+	};
+	char out[ABX_PATH_MAX + 1], raw[2 * ABX_PATH_MAX];
+	size_t i;
+
+	for (i = 0; i < nitems(t); i++) {
+		assert_int_equal(import_name(t[i].raw, out), t[i].code);
+		if (t[i].want != NULL)
+			assert_string_equal(out, t[i].want);
+	}
+	memset(raw, 'x', sizeof(raw));
+	raw[256] = '\0';
+	assert_int_equal(import_name(raw, out), C_FS_NAME_TOO_LONG);
+	raw[255] = '\0';
+	assert_int_equal(import_name(raw, out), C_OK);
+	for (i = 0; i + 1 < sizeof(raw); i += 2)
+		memcpy(raw + i, "a/", 2);
+	raw[2 * ABX_PATH_SEGS + 1] = '\0';
+	assert_int_equal(import_name(raw, out), C_FS_NAME_TOO_LONG);
+	raw[2 * ABX_PATH_SEGS] = '\0';
+	assert_int_equal(import_name(raw, out), C_OK);
+}
+
+static void
+test_links(void **state)
+{
+	static const struct {
+		const char *member, *text;
+		int inside;
+	} t[] = {
+	    {"l", "a", 1},
+	    {"l", "./a/b", 1},
+	    {"l", "a/..", 1},
+	    {"l", "..", 0},
+	    {"l", "a/../..", 0},
+	    {"a/l", "..", 1},
+	    {"a/l", "../..", 0},
+	    {"a/b/l", "../../x", 1},
+	    {"a/b/l", "../../x/../..", 0},
+	    {"l", "/a", 0},
+	    {"l", "", 0},
+	    {"l", "...", 1},
+	};
+	size_t i;
+
+	for (i = 0; i < nitems(t); i++)
+		assert_int_equal(
+		    import_link_inside(t[i].member, t[i].text), t[i].inside);
+}
+
+/* ---- members ---- */
+
+struct order {
+	struct bulk b;
+	struct rootref ref;
+	struct import im;
+};
+
+static void
+order_new(struct order *o, const struct tmp *t, uint16_t flags)
+{
+	memset(o, 0, sizeof(*o));
+	o->b.dst = target_of(t, "d");
+	o->b.has_dst = 1;
+	o->b.flags = flags;
+	o->b.max_bytes = o->b.max_entries = UINT64_MAX;
+	o->b.refs = &o->ref;
+	o->b.nrefs = 1;
+	assert_int_equal(strlist_add(&o->b.deny, "**/.env", 7), 0);
+	assert_int_equal(import_open(&o->im, &t->pd, &o->b), C_OK);
+}
+
+static void
+order_free(struct order *o)
+{
+	import_close(&o->im);
+	target_clear(&o->b.dst);
+	strlist_clear(&o->b.deny);
+}
+
+static int
+add(struct order *o, uint8_t type, const char *path, const char *text)
+{
+	struct member m = {.type = type, .mode = 0644};
+	char name[128], link[128];
+	enum code code;
+
+	snprintf(name, sizeof(name), "%s", path);
+	snprintf(link, sizeof(link), "%s", text);
+	m.path = name;
+	m.link = link;
+	if (type == ME_FILE)
+		m.size = strlen(text);
+	code = import_member(&o->im, &m);
+	if (code == C_OK && type == ME_FILE)
+		code =
+		    import_data(&o->im, 0, (const uint8_t *)text, strlen(text));
+	return code;
+}
+
+static unsigned
+count(const struct tmp *t, const char *rel)
+{
+	struct dirent *e;
+	unsigned n = 0;
+	DIR *d;
+
+	assert_non_null(d = opendir(at(t, rel)));
+	while ((e = readdir(d)) != NULL)
+		n +=
+		    strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
+	closedir(d);
+	return n;
+}
+
+static void
+check(int components)
+{
+	struct order o;
+	struct tmp t;
+
+	beneath_components(components);
+	tmp_new(&t);
+	roots_open(&t.pd.roots);
+	make_dir(&t, "w/d");
+	make_file(&t, "w/d/f", "old");
+	make_dir(&t, "w/d/s");
+	make_file(&t, "w/d/s/mine", "mine");
+	make_link(&t, "w/d/away", at(&t, "out"));
+	order_new(&o, &t, 0);
+	assert_int_equal(add(&o, ME_FILE, "f", "new"), C_OK);
+	assert_int_equal(add(&o, ME_FILE, "s/x", "x"), C_OK);
+	assert_int_equal(add(&o, ME_FILE, "n/x/y", "y"), C_OK);
+	assert_int_equal(add(&o, ME_LINK, "n/l", "x/y"), C_OK);
+	assert_int_equal(add(&o, ME_DIR, "e", ""), C_OK);
+	assert_string_equal(text_of(&t, "w/d/f"), "old");
+	assert_int_equal(import_commit(&o.im), C_OK);
+	order_free(&o);
+	assert_string_equal(text_of(&t, "w/d/f"), "new");
+	assert_string_equal(text_of(&t, "w/d/s/x"), "x");
+	assert_string_equal(text_of(&t, "w/d/s/mine"), "mine");
+	assert_string_equal(text_of(&t, "w/d/n/l"), "y");
+	assert_int_equal(count(&t, "w/d"), 5);
+
+	order_new(&o, &t, 0);
+	assert_int_equal(add(&o, ME_FILE, "f", "newer"), C_OK);
+	assert_int_equal(add(&o, ME_FILE, "away/secret", "evil"), C_OK);
+	assert_int_equal(import_commit(&o.im), C_POL_SYMLINK_DENIED);
+	assert_int_equal(add(&o, ME_LINK, "q", "s"), C_OK);
+	assert_int_equal(add(&o, ME_FILE, "q/x", "evil"), C_POL_SYMLINK_DENIED);
+	assert_int_equal(add(&o, ME_HARD, "h", "f"), C_POL_HARDLINK_DENIED);
+	assert_int_equal(add(&o, ME_OTHER, "o", ""), C_POL_NOT_REGULAR);
+	assert_int_equal(add(&o, ME_FILE, "s/.env", ""), C_POL_PATH_DENIED);
+	assert_int_equal(
+	    import_data(&o.im, 0, (const uint8_t *)"x", 1), C_ARGS_INVALID);
+	order_free(&o);
+	assert_string_equal(text_of(&t, "w/d/f"), "new");
+	assert_string_equal(text_of(&t, "out/secret"), "OUTSIDE");
+	assert_int_equal(count(&t, "w/d"), 5);
+
+	/* the target is another directory by now */
+	order_new(&o, &t, 0);
+	import_close(&o.im);
+	assert_int_equal(rename(at(&t, "w/d"), at(&t, "w/was")), 0);
+	make_link(&t, "w/d", at(&t, "out"));
+	assert_int_equal(import_open(&o.im, &t.pd, &o.b), C_POL_PATH_CHANGED);
+	order_free(&o);
+	assert_int_equal(count(&t, "out"), 1);
+	tmp_free(&t);
+	beneath_components(0);
+}
+
+static void
+test_openat2(void **state)
+{
+	check(0);
+}
+
+static void
+test_components(void **state)
+{
+	check(1);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_names),
+	    cmocka_unit_test(test_links),
+	    cmocka_unit_test(test_openat2),
+	    cmocka_unit_test(test_components),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
