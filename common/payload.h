@@ -486,6 +486,7 @@ struct boot_path {
 	char *path;
 	uint8_t rw;
 };
+#define BOOT_NAMES_MAX 256 /* names of sandbox.protect */
 /* What the parent must know of the configuration. */
 struct boot {
 	char *users[5]; /* listener, monitor, run, proxy, helper */
@@ -499,10 +500,12 @@ struct boot {
 	struct boot_path *binds; /* for execd's mount namespace */
 	size_t nbinds;
 	struct strlist protect; /* directories no command may see */
-	uint32_t umask;		/* of files that pathd makes */
-	uint64_t tmp_size;	/* bytes */
-	uint32_t require;	/* enum exec_layer */
-	uint8_t exec_used;	/* some rule can run a command */
+	/* entries of writable directories that commands see read-only */
+	struct strlist protect_names;
+	uint32_t umask;	   /* of files that pathd makes */
+	uint64_t tmp_size; /* bytes */
+	uint32_t require;  /* enum exec_layer */
+	uint8_t exec_used; /* some rule can run a command */
 	uint64_t shutdown_grace_ms;
 	uint32_t restart_limit;
 	uint8_t reload; /* SIGHUP and abxctl reload are allowed */

@@ -245,6 +245,7 @@ boot_clear(struct boot *b)
 	strlist_clear(&b->start_env);
 	strlist_clear(&b->audit);
 	strlist_clear(&b->protect);
+	strlist_clear(&b->protect_names);
 	paths_clear(b->roots, b->nroots);
 	paths_clear(b->binds, b->nbinds);
 	memset(b, 0, sizeof(*b));
@@ -300,6 +301,7 @@ boot_put(struct wbuf *w, const struct boot *b)
 	paths_put(w, b->roots, b->nroots);
 	paths_put(w, b->binds, b->nbinds);
 	strlist_put(w, &b->protect);
+	strlist_put(w, &b->protect_names);
 	wput_u32(w, b->umask);
 	wput_u64(w, b->tmp_size);
 	wput_u32(w, b->require);
@@ -352,6 +354,7 @@ boot_get(struct rbuf *r, struct boot *b)
 	paths_get(r, &b->roots, &b->nroots);
 	paths_get(r, &b->binds, &b->nbinds);
 	strlist_get(r, &b->protect, 256, ABX_PATH_MAX);
+	strlist_get(r, &b->protect_names, BOOT_NAMES_MAX, 255);
 	b->umask = rget_u32(r);
 	b->tmp_size = rget_u64(r);
 	b->require = rget_u32(r);

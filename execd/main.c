@@ -33,6 +33,7 @@ static struct {
 	uint32_t require;  /* enum exec_layer */
 	char *launcher;	   /* host path */
 	struct strlist protect;
+	struct strlist names; /* that are protected in writable binds */
 	uint32_t nofile;
 } conf;
 
@@ -69,6 +70,7 @@ execd_conf(const struct proc_conf *pc, struct rbuf *r)
 	conf.require = rget_u32(r);
 	conf.launcher = rget_str(r, ABX_PATH_MAX);
 	strlist_get(r, &conf.protect, 256, ABX_PATH_MAX);
+	strlist_get(r, &conf.names, BOOT_NAMES_MAX, 255);
 	conf.nofile = rget_u32(r);
 	return rget_end(r);
 }
@@ -168,8 +170,8 @@ on_bind(struct imsg *m)
 	pending.any = 1;
 	pending.id = m->id;
 	/* answered at SPAWN: one question, one answer */
-	if (protect_bind(&pending.binds, root_of(sb.inner), sb.inner, m->fd,
-		sb.rw) == -1)
+	if (protect_bind(&pending.binds, &conf.names, root_of(sb.inner),
+		sb.inner, m->fd, sb.rw) == -1)
 		pending_fail(bind_code(errno), errno);
 	spawn_bind_clear(&sb);
 	return 0;
@@ -225,7 +227,7 @@ complete(struct profile_binds *b, const struct spawn *s)
 	size_t i, n = b->n;
 
 	for (i = 0; i < n; i++)
-		if (b->v[i].rw && protect_names(b, i) == -1)
+		if (b->v[i].rw && protect_names(b, &conf.names, i) == -1)
 			return -1;
 	if (n > 0 && protect_covers(b, 0, &pending.covers) == -1)
 		return -1;

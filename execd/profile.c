@@ -64,23 +64,20 @@ reserved(const char *path)
 	return 0;
 }
 
-const char *const profile_protected[] = {
-    ".claude", ".codex", ".agents", ".aleph", ".vscode", NULL};
-
 static int
-is_protected(const char *name, size_t n)
+is_protected(const struct strlist *names, const char *name, size_t n)
 {
 	size_t i;
 
-	for (i = 0; profile_protected[i] != NULL; i++)
-		if (strlen(profile_protected[i]) == n &&
-		    memcmp(profile_protected[i], name, n) == 0)
+	for (i = 0; i < names->n; i++)
+		if (strlen(names->v[i]) == n &&
+		    memcmp(names->v[i], name, n) == 0)
 			return 1;
 	return 0;
 }
 
 enum profile_place
-profile_place(const char *root, const char *inner)
+profile_place(const struct strlist *names, const char *root, const char *inner)
 {
 	const char *p;
 	size_t n;
@@ -89,10 +86,11 @@ profile_place(const char *root, const char *inner)
 		return PLACE_FREE;
 	for (p = inner + strlen(root); *p == '/'; p += n) {
 		n = strcspn(++p, "/");
-		if (is_protected(p, n))
-			return PLACE_PROTECTED;
-		if (n == 4 && memcmp(p, ".git", 4) == 0)
-			return p[n] == '\0' ? PLACE_GIT : PLACE_PROTECTED;
+		if (!is_protected(names, p, n))
+			continue;
+		return n == 4 && memcmp(p, ".git", 4) == 0 && p[n] == '\0'
+			   ? PLACE_GIT
+			   : PLACE_PROTECTED;
 	}
 	return PLACE_FREE;
 }

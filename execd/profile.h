@@ -25,14 +25,13 @@ struct profile_binds {
 	struct profile_bind v[PROFILE_MAX_BINDS];
 	size_t n;
 };
-/* Names that are read-only whole wherever a bind is writable; ".git" is looked
- * into instead.  Ends with NULL. */
-extern const char *const profile_protected[];
-
-/* Where inner lies below root (NULL or not above it: nowhere in particular):
- * at or below a protected name, or at ".git" itself. */
+/* names: entries that are read-only whole wherever a bind is writable; of
+ * ".git" only what makes git run programs is.  Where inner lies below root
+ * (NULL or not above it: nowhere in particular): at or below a protected name,
+ * or at ".git" itself. */
 enum profile_place { PLACE_FREE, PLACE_GIT, PLACE_PROTECTED };
-enum profile_place profile_place(const char *root, const char *inner);
+enum profile_place profile_place(
+    const struct strlist *names, const char *root, const char *inner);
 
 /* Take fd (set to -1 in the caller's hands by convention) and copy inner.  0,
  * or -1 with errno: EINVAL for a place that is the sandbox's own, ENFILE when

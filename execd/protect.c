@@ -23,9 +23,14 @@
 #include "common/log.h"
 #include "execd/mounts.h"
 
-#define MAX_MODULES 64 /* submodules of one repository that are covered */
+/* submodules and worktrees of one repository, with the directories that their
+ * names go through; with more no command runs there */
+#define MAX_MODULES 64
+#define MODULE_DEPTH 8 /* slashes in the name of a submodule */
 
-static const char *const in_git[] = {"hooks", "config", "config.worktree"};
+/* commondir leads git to another configuration */
+static const char *const in_git[] = {
+    "hooks", "config", "config.worktree", "commondir"};
 
 static int
 open_plain(const char *path)
@@ -53,8 +58,8 @@ add(struct profile_binds *b, const char *inner, int fd, int rw, int cover)
 }
 
 int
-protect_bind(struct profile_binds *b, const char *root, const char *inner,
-    int fd, int rw)
+protect_bind(struct profile_binds *b, const struct strlist *names,
+    const char *root, const char *inner, int fd, int rw)
 {
 	char link[64], path[ABX_PATH_MAX + 1];
 	struct stat want, got;
@@ -76,11 +81,11 @@ protect_bind(struct profile_binds *b, const char *root, const char *inner,
 		errno = ESTALE;
 		return -1;
 	}
-	if (profile_place(root, inner) == PLACE_PROTECTED)
+	if (profile_place(names, root, inner) == PLACE_PROTECTED)
 		rw = 0;
 	if (add(b, inner, own, rw, 0) == -1)
 		return -1;
-	b->v[b->n - 1].git = profile_place(root, inner) == PLACE_GIT;
+	b->v[b->n - 1].git = profile_place(names, root, inner) == PLACE_GIT;
 	return 0;
 }
 
@@ -128,13 +133,47 @@ cover(struct profile_binds *b, const char *inner, int dir, const char *name,
 	return S_ISDIR(st.st_mode) && rw ? fd : -1;
 }
 
-/* modules/NAME/hooks of a repository whose modules directory is fd. */
+/* inner/name into path: 0, or -1 with errno. */
 static int
-cover_modules(struct profile_binds *b, const char *inner, int fd)
+join(char path[ABX_PATH_MAX + 1], const char *inner, const char *name)
+{
+	int n = snprintf(path, ABX_PATH_MAX + 1, "%s/%s", inner, name);
+
+	if (n >= 0 && n <= ABX_PATH_MAX)
+		return 0;
+	errno = ENAMETOOLONG;
+	return -1;
+}
+
+/* What makes git run programs, of one of its directories. */
+static int
+cover_git_files(struct profile_binds *b, const char *inner, int git)
+{
+	size_t i;
+
+	for (i = 0; i < nitems(in_git); i++)
+		if (cover(b, inner, git, in_git[i], 0) == -2)
+			return -1;
+	return 0;
+}
+
+static int
+has_head(int dir)
+{
+	struct stat st;
+
+	return fstatat(dir, "HEAD", &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* The repositories in a directory of them: modules, whose names may have
+ * slashes, or worktrees.  left counts those of the whole ".git". */
+static int
+cover_inner(
+    struct profile_binds *b, const char *inner, int fd, int depth, int *left)
 {
 	char path[ABX_PATH_MAX + 1];
 	struct dirent *de;
-	int n = 0, mod, rc = 0, dup;
+	int one, rc = 0, dup;
 	DIR *d;
 
 	dup = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -144,21 +183,20 @@ cover_modules(struct profile_binds *b, const char *inner, int fd)
 		return 0; /* not readable for the command either */
 	}
 	while (rc == 0 && (de = readdir(d)) != NULL) {
-		if (de->d_name[0] == '.')
+		if (strcmp(de->d_name, ".") == 0 ||
+		    strcmp(de->d_name, "..") == 0)
 			continue;
-		if (++n > MAX_MODULES) {
+		one = cover(b, inner, fd, de->d_name, 1);
+		if (one == -1)
+			continue;
+		if (one == -2 || join(path, inner, de->d_name) == -1 ||
+		    cover_git_files(b, path, one) == -1)
+			rc = -1;
+		else if (--*left < 0 || (depth == 0 && !has_head(one))) {
 			errno = ENFILE;
 			rc = -1;
-			break;
-		}
-		mod = cover(b, inner, fd, de->d_name, 1);
-		if (mod == -1)
-			continue;
-		if (mod == -2 ||
-		    (size_t)snprintf(path, sizeof(path), "%s/%s", inner,
-			de->d_name) >= sizeof(path) ||
-		    cover(b, path, mod, "hooks", 0) == -2)
-			rc = -1;
+		} else if (!has_head(one))
+			rc = cover_inner(b, path, one, depth - 1, left);
 	}
 	closedir(d);
 	return rc;
@@ -167,45 +205,46 @@ cover_modules(struct profile_binds *b, const char *inner, int fd)
 static int
 cover_git(struct profile_binds *b, const char *inner, int git)
 {
+	static const char *const many[] = {"modules", "worktrees"};
 	char path[ABX_PATH_MAX + 1];
+	int fd, left = MAX_MODULES;
 	size_t i;
-	int fd;
 
-	for (i = 0; i < nitems(in_git); i++)
-		if (cover(b, inner, git, in_git[i], 0) == -2)
-			return -1;
-	if ((fd = cover(b, inner, git, "modules", 1)) < 0)
-		return fd == -2 ? -1 : 0;
-	if ((size_t)snprintf(path, sizeof(path), "%s/modules", inner) >=
-	    sizeof(path)) {
-		errno = ENAMETOOLONG;
+	if (cover_git_files(b, inner, git) == -1)
 		return -1;
+	for (i = 0; i < nitems(many); i++) {
+		if ((fd = cover(b, inner, git, many[i], 1)) == -2)
+			return -1;
+		if (fd != -1 &&
+		    (join(path, inner, many[i]) == -1 ||
+			cover_inner(b, path, fd, MODULE_DEPTH, &left) == -1))
+			return -1;
 	}
-	return cover_modules(b, path, fd);
+	return 0;
 }
 
 int
-protect_names(struct profile_binds *b, size_t i)
+protect_names(struct profile_binds *b, const struct strlist *names, size_t i)
 {
 	char inner[ABX_PATH_MAX + 1];
-	int root = b->v[i].fd, git;
+	int root = b->v[i].fd, is_git, fd;
 	size_t k;
 
 	if (b->v[i].git)
 		return cover_git(b, b->v[i].inner, root);
-	for (k = 0; profile_protected[k] != NULL; k++)
-		if (cover(b, b->v[i].inner, root, profile_protected[k], 0) ==
-		    -2)
+	for (k = 0; k < names->n; k++) {
+		/* a ".git" file, as of a worktree, is read-only whole */
+		is_git = strcmp(names->v[k], ".git") == 0;
+		fd = cover(b, b->v[i].inner, root, names->v[k], is_git);
+		if (fd == -2)
 			return -1;
-	/* a ".git" file, as of a worktree, is read-only whole */
-	if ((git = cover(b, b->v[i].inner, root, ".git", 1)) < 0)
-		return git == -2 ? -1 : 0;
-	if ((size_t)snprintf(inner, sizeof(inner), "%s/.git", b->v[i].inner) >=
-	    sizeof(inner)) {
-		errno = ENAMETOOLONG;
-		return -1;
+		if (fd < 0)
+			continue;
+		if (join(inner, b->v[i].inner, ".git") == -1 ||
+		    cover_git(b, inner, fd) == -1)
+			return -1;
 	}
-	return cover_git(b, inner, git);
+	return 0;
 }
 
 /* ---- covers ---- */

@@ -17,8 +17,8 @@
  * directory inside a protected one is never writable.  0, or -1 with errno:
  * ESTALE when it is another or not to be seen, else as profile_bind.
  */
-int protect_bind(struct profile_binds *, const char *root, const char *inner,
-    int fd, int rw);
+int protect_bind(struct profile_binds *, const struct strlist *names,
+    const char *root, const char *inner, int fd, int rw);
 
 /*
  * Add the protected names of the writable bind b->v[i] (design: protected
@@ -26,7 +26,8 @@ int protect_bind(struct profile_binds *, const char *root, const char *inner,
  * configuration, and every directory on the way a mount point of its own, so
  * that it cannot be renamed.  Links are left alone.  0, or -1 with errno.
  */
-int protect_names(struct profile_binds *, size_t i);
+int protect_names(
+    struct profile_binds *, const struct strlist *names, size_t i);
 
 /* Start-up: open what covers are made of.  fatal on failure. */
 void protect_init(void);

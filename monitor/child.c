@@ -90,6 +90,7 @@ put_execd(const struct parent *p, const struct boot *b, struct wbuf *w)
 	wput_u32(w, b->require);
 	wput_str(w, launch);
 	strlist_put(w, &b->protect);
+	strlist_put(w, &b->protect_names);
 	wput_u32(w, 4096);
 }
 

@@ -446,6 +446,7 @@ boot_fill(struct boot *b, const struct confset *cs)
 	if (boot_users(b, c) == -1 || boot_listen(b, c) == -1 ||
 	    copy_list(&b->audit, &c->audit) == -1 ||
 	    copy_list(&b->protect, &cs->protect) == -1 ||
+	    copy_list(&b->protect_names, &c->protect_names) == -1 ||
 	    boot_control(b, cs) == -1 || boot_start_env(b, cs) == -1)
 		return -1;
 	return boot_paths(b, cs);

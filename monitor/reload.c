@@ -111,6 +111,7 @@ binds_changed(const struct boot *a, const struct boot *b)
 {
 	return a->tmp_size != b->tmp_size ||
 	       !lists_equal(&a->protect, &b->protect) ||
+	       !lists_equal(&a->protect_names, &b->protect_names) ||
 	       !paths_equal(a->binds, a->nbinds, b->binds, b->nbinds);
 }
 

@@ -1190,6 +1190,22 @@ t = threading.Thread(target=print, args=('thread',)); t.start(); t.join()
                 "workspace_root": w / "work", "enabled": False}}, world=w)
         self.refused(svc.run("true"), 503, "sandbox.unavailable")
 
+    def test_protected_names_are_those_configured(self):
+        """sandbox.protect is in force, from the first file to a reload."""
+        w = World()
+        self.addCleanup(w.remove)
+        w.put("w/.own/x", "old\n")
+        w.put("w/.claude/x", "old\n")
+        w.own()
+        svc = self.start({"rules": [{"allow": "commands.run", "commands": {
+            "allow": ["sh -c ..."], "cwd": w.w}}], "sandbox": {
+                "workspace_root": w / "work", "protect": [".own"]},
+            "allow_lint_errors": True}, world=w)
+        self.ok(svc.run("sh", "-c", "echo new > .own/x; mv .own .gone; "
+                        "echo new > .claude/x"))
+        self.eq((w.get("w/.own/x"), w.get("w/.claude/x")),
+                (b"old\n", b"new\n"))
+
     @needs_root
     def test_T089_no_sandbox_available(self):
         """Without bubblewrap nothing runs unconfined."""

@@ -231,6 +231,20 @@ test_protected(void)
 	s = out("echo o > .git/objects/o && echo wrote");
 	CHECK(strcmp(s, "wrote\n") == 0, "the rest stays writable: %s", s);
 	sh("rm -rf .git.x .git/objects");
+	/* of modules with slashes in their names, and of worktrees, too */
+	sh("mkdir -p .git/modules/lib/a/hooks .git/worktrees/t; "
+	   "for f in modules/sub modules/lib/a worktrees/t; do "
+	   "echo h > .git/$f/HEAD; echo old > .git/$f/config; done; "
+	   "echo ../.. > .git/worktrees/t/commondir");
+	s = out("cd .git; for f in modules/sub modules/lib/a worktrees/t; do "
+		"echo x > $f/config; mv $f $f.x; rm -f $f/config; done; "
+		"mv modules/lib l2; echo x > modules/lib/a/hooks/h; "
+		"echo x > worktrees/t/commondir; echo n > worktrees/t/HEAD; "
+		"cat modules/sub/config modules/lib/a/config "
+		"worktrees/t/config worktrees/t/commondir worktrees/t/HEAD; "
+		"ls modules/lib/a/hooks");
+	CHECK(strcmp(s, "old\nold\nold\n../..\nn\n") == 0, "%s", s);
+	sh("rm -rf .git/modules/lib .git/worktrees");
 	/* from inside the repository's own directory */
 	{
 		const char *argv[] = {"sh", "-c",

@@ -182,6 +182,7 @@ static void
 put_conf(struct wbuf *w, const struct peer_conf *c, int root)
 {
 	struct proc_conf pc = {0};
+	static const char *const names[] = {".git", ".claude", ".codex"};
 	struct strlist none = {NULL, 0};
 	char path[4096];
 	size_t i;
@@ -201,6 +202,11 @@ put_conf(struct wbuf *w, const struct peer_conf *c, int root)
 	for (i = 0; c->protect != NULL && c->protect[i] != NULL; i++)
 		if (strlist_add(&none, c->protect[i], strlen(c->protect[i])) ==
 		    -1)
+			die("strlist_add");
+	strlist_put(w, &none);
+	strlist_clear(&none);
+	for (i = 0; i < nitems(names); i++)
+		if (strlist_add(&none, names[i], strlen(names[i])) == -1)
 			die("strlist_add");
 	strlist_put(w, &none);
 	strlist_clear(&none);

@@ -151,12 +151,21 @@ test_place(void **state)
 	    {"/w", "/w/.claudex", PLACE_FREE},
 	    /* above the root the operator knows best */
 	    {"/home/u/.codex/w", "/home/u/.codex/w/a", PLACE_FREE},
-	    {NULL, "/w/.git", PLACE_FREE}, {"/v", "/w/.git", PLACE_FREE}};
+	    {NULL, "/w/.git", PLACE_FREE}, {"/v", "/w/.git", PLACE_FREE},
+	    /* the configuration says which */
+	    {"/w", "/w/.own", PLACE_PROTECTED},
+	    {"/w", "/w/a/.own/b", PLACE_PROTECTED},
+	    {"/w", "/w/.agents", PLACE_FREE}};
+	static char git[] = ".git", claude[] = ".claude", vscode[] = ".vscode",
+		    codex[] = ".codex", own[] = ".own";
+	static char *v[] = {git, claude, vscode, codex, own};
+	const struct strlist names = {v, nitems(v)}, none = {NULL, 0};
 	size_t i;
 
 	for (i = 0; i < nitems(t); i++)
-		if (profile_place(t[i].root, t[i].inner) != t[i].want)
+		if (profile_place(&names, t[i].root, t[i].inner) != t[i].want)
 			fail_msg("%s %s", t[i].root, t[i].inner);
+	assert_int_equal(profile_place(&none, "/w", "/w/.git"), PLACE_FREE);
 }
 
 static unsigned
