@@ -61,7 +61,7 @@ LISTENER_SRC = listener/main.c listener/accept.c listener/ask.c \
 	listener/filter.c listener/get.c listener/host.c \
 	listener/http_chunk.c listener/http_parse.c listener/http_reply.c \
 	listener/list.c listener/mon.c listener/obuf.c listener/peer.c \
-	listener/pool.c \
+	listener/pipe.c listener/pool.c \
 	listener/put.c listener/range.c listener/rejects.c \
 	listener/request.c listener/route.c listener/run.c \
 	listener/run_render.c listener/send.c listener/target.c

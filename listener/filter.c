@@ -15,6 +15,8 @@ const struct jail_call filter_calls[] = {
     {"setsockopt", 1, 1, 0xffffffff, 6}, /* IPPROTO_TCP */
     {"sendfile", 0, 0, 0, 0},
     {"splice", 0, 0, 0, 0},
+    {"preadv2", 0, 0, 0, 0},
+    {"pwritev2", 0, 0, 0, 0},
     {"memfd_create", 0, 0, 0, 0},
     {NULL, 0, 0, 0, 0},
 };

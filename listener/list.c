@@ -16,6 +16,7 @@
 #include "common/frame.h"
 #include "common/payload.h"
 #include "listener/conn.h"
+#include "listener/pipe.h"
 #include "listener/send.h"
 
 #define WHOLE_MAX (64 * 1024) /* longer listings are streamed */
@@ -314,7 +315,7 @@ list_step(struct conn *c)
 	if (obuf_left(&c->out) > PENDING_MAX)
 		return WANT_WRITE;
 	for (i = 0; i < 8; i++) {
-		n = read(c->data_fd, buf, sizeof(buf));
+		n = pipe_read(c->data_fd, buf, sizeof(buf));
 		if (n == -1 && errno == EINTR)
 			continue;
 		if (n == -1 && errno == EAGAIN)

@@ -17,6 +17,7 @@
 #include "listener/ask.h"
 #include "listener/conn.h"
 #include "listener/listener.h"
+#include "listener/pipe.h"
 #include "listener/send.h"
 
 #define PIPE_SIZE (256 * 1024)
@@ -72,12 +73,12 @@ put_begin(struct conn *c, struct ans *a, int *fd)
 
 /* Write to the pipe; MOVED and the bytes in *n, or what to wait for. */
 static int
-pipe_write(struct conn *c, const uint8_t *p, size_t len, size_t *n)
+to_pipe(struct conn *c, const uint8_t *p, size_t len, size_t *n)
 {
 	ssize_t m;
 
 	do
-		m = write(c->data_fd, p, len);
+		m = pipe_write(c->data_fd, p, len);
 	while (m == -1 && errno == EINTR);
 	if (m == -1)
 		return errno == EAGAIN ? WANT_DATA_W : MOVE_EPIPE;
@@ -93,7 +94,7 @@ move_content(struct conn *c)
 	size_t off = c->req.content.len - (size_t)p->left, n = 0;
 	int r;
 
-	r = pipe_write(c, c->req.content.data + off, (size_t)p->left, &n);
+	r = to_pipe(c, c->req.content.data + off, (size_t)p->left, &n);
 	p->left -= n;
 	return r;
 }
@@ -108,7 +109,7 @@ move_buffered(struct conn *c)
 
 	if (n > p->left)
 		n = (size_t)p->left;
-	r = pipe_write(c, c->in + c->in_used, n, &done);
+	r = to_pipe(c, c->in + c->in_used, n, &done);
 	conn_use(c, done);
 	p->left -= done;
 	c->req.bytes_in += done;
@@ -180,7 +181,7 @@ move_chunked(struct conn *c)
 
 	if (p->len == 0)
 		return chunk_next(c);
-	r = pipe_write(c, p->data, p->len, &n);
+	r = to_pipe(c, p->data, p->len, &n);
 	p->data += n;
 	p->len -= n;
 	c->req.bytes_in += n;

@@ -18,6 +18,7 @@
 #include "common/proc.h"
 #include "listener/ask.h"
 #include "listener/conn.h"
+#include "listener/pipe.h"
 #include "listener/run_render.h"
 #include "listener/send.h"
 
@@ -105,7 +106,7 @@ stdin_cb(evutil_socket_t fd, short what, void *arg)
 	ssize_t n;
 
 	while (r->in_off < c->req.in_len) {
-		n = write(
+		n = pipe_write(
 		    r->in_fd, c->req.in + r->in_off, c->req.in_len - r->in_off);
 		if (n == -1 && errno == EINTR)
 			continue;
@@ -408,7 +409,7 @@ run_step(struct conn *c)
 	if (obuf_left(&c->out) > PENDING_MAX)
 		return WANT_WRITE;
 	for (i = 0; i < 8; i++) {
-		n = read(c->data_fd, buf, sizeof(buf));
+		n = pipe_read(c->data_fd, buf, sizeof(buf));
 		if (n == -1 && errno == EINTR)
 			continue;
 		if (n == -1 && errno == EAGAIN)
