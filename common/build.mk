@@ -431,13 +431,14 @@ $B/regress/trip: ${TRIP_O} ${CORE_O}
 EVIL_SRC = regress/privsep/evil.c regress/privsep/evil_matrix.c \
 	regress/privsep/evil_packets.c regress/privsep/evil_lies.c \
 	regress/privsep/evil_service.c regress/privsep/puppet.c \
+	regress/privsep/evil_solo.c regress/privsep/solo.c \
 	regress/privsep/cells.c regress/privsep/lab.c \
 	regress/privsep/lab_parts.c regress/privsep/well.c
-EVIL_O = ${EVIL_SRC:.c=.o} ${STAGE_O}
+EVIL_O = ${EVIL_SRC:.c=.o} ${STAGE_O} monitor/spawn.o common/jail.o
 DEPS += ${EVIL_SRC:.c=.o.d}
 $B/regress/evil: ${EVIL_O} ${CORE_O} $B/regress/standin
 	@mkdir -p $B/regress
-	${LINK} ${EVIL_O} ${CORE_O} -lcmocka ${L_HASH} ${L_COMMON}
+	${LINK} ${EVIL_O} ${CORE_O} -lcmocka -lseccomp ${L_HASH} ${L_COMMON}
 $B/regress/standin: regress/privsep/standin.o
 	@mkdir -p $B/regress
 	${LINK} regress/privsep/standin.o

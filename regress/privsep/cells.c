@@ -49,6 +49,7 @@ static const struct {
     {PROC_PATHD, MP_LIST_ANS,   ".....y...........y.y"},
     {PROC_PATHD, MP_DONE,       "....yyy..........y.y"},
     {PROC_PATHD, MP_EDIT_ANS,   ".................y.y"},
+    {PROC_PATHD, MP_ARCHIVE_ANS, ".................y.y"},
     {PROC_PATHD, MP_DENIED_ANS, ".................y.y"},
     {PROC_EXECD, ME_HELD,       "................y.y."},
     {PROC_EXECD, ME_STARTED,    "..........y.y...y.y."},

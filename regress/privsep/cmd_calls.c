@@ -112,6 +112,37 @@ others(void)
 	expect("a call of the future", syscall(600), ENOSYS);
 }
 
+/* What is left of the list; some machines lack some of it. */
+static void
+old(void)
+{
+	DENIED("swapoff", SYS_swapoff, "x");
+	DENIED("clock_adjtime", SYS_clock_adjtime, 0, 0);
+	DENIED("adjtimex", SYS_adjtimex, 0);
+	DENIED("fanotify_mark", SYS_fanotify_mark, -1, 0, 0L, -1, 0);
+	DENIED("quotactl_fd", 443, -1, 0, 0, 0);
+#ifdef SYS_kexec_file_load
+	DENIED("kexec_file_load", SYS_kexec_file_load, -1, -1, 0L, 0, 0L);
+#endif
+#ifdef SYS_lookup_dcookie
+	DENIED("lookup_dcookie", SYS_lookup_dcookie, 0L, 0, 0);
+#endif
+#ifdef SYS_create_module
+	DENIED("create_module", SYS_create_module, 0, 0);
+	DENIED("query_module", SYS_query_module, 0, 0, 0, 0, 0);
+	DENIED("get_kernel_syms", SYS_get_kernel_syms, 0);
+#endif
+#ifdef SYS_nfsservctl
+	DENIED("nfsservctl", SYS_nfsservctl, 0, 0, 0);
+#endif
+#ifdef SYS_uselib
+	DENIED("uselib", SYS_uselib, "x");
+#endif
+#ifdef SYS_mknod
+	DENIED("mknod", SYS_mknod, "n", S_IFCHR | 0600, 0);
+#endif
+}
+
 static void
 setid(void)
 {
@@ -220,6 +251,7 @@ main(void)
 	mounts();
 	kernel();
 	others();
+	old();
 	setid();
 	sockets();
 	works();

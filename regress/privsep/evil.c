@@ -5,8 +5,9 @@
  *
  *	evil [-b directory of the programs] [-s stand-in] [-k pattern] [group]
  *
- * Groups: lab (one monitor, everything around it played), service (a running
- * service with one process taken over).
+ * Groups: lab (one monitor, everything around it played), solo (one listener,
+ * pathd or execd with a monitor that is played), service (a running service
+ * with one process taken over).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,6 +27,7 @@
 
 const char *evil_build = "build";
 const char *evil_standin = "build/regress/standin";
+const char *evil_user;
 static struct lab lab;
 
 static int
@@ -76,10 +78,20 @@ main(int argc, char **argv)
 	    cmocka_unit_test_teardown(service_execd, service_end),
 	    cmocka_unit_test_teardown(service_limit, service_end),
 	};
+	const struct CMUnitTest solos[] = {
+	    cmocka_unit_test(solo_types_listener),
+	    cmocka_unit_test(solo_types_pathd),
+	    cmocka_unit_test(solo_types_execd),
+	    cmocka_unit_test(solo_lengths),
+	    cmocka_unit_test(solo_listener),
+	    cmocka_unit_test(solo_blocking),
+	    cmocka_unit_test(solo_pathd),
+	    cmocka_unit_test(solo_execd),
+	};
 	int c, bad = 0;
 
 	log_init("evil", 0);
-	while ((c = getopt(argc, argv, "b:k:s:")) != -1)
+	while ((c = getopt(argc, argv, "b:k:s:u:")) != -1)
 		switch (c) {
 		case 'b':
 			evil_build = optarg;
@@ -87,17 +99,24 @@ main(int argc, char **argv)
 		case 'k':
 			cmocka_set_test_filter(optarg);
 			break;
+		case 'u':
+			evil_user = optarg;
+			break;
 		case 's':
 			evil_standin = optarg;
 			break;
 		default:
-			fprintf(stderr, "usage: evil [-b dir] [-s stand-in] "
-					"[-k pattern] [group]\n");
+			fprintf(stderr,
+			    "usage: evil [-b dir] [-s stand-in] [-u user] "
+			    "[-k pattern] [group]\n");
 			return 2;
 		}
 	if (optind == argc || strcmp(argv[optind], "lab") == 0)
 		bad += cmocka_run_group_tests_name(
 		    "lab", matrix, lab_begin, lab_finish);
+	if (optind == argc || strcmp(argv[optind], "solo") == 0)
+		bad += cmocka_run_group_tests_name(
+		    "solo", solos, solo_begin, solo_finish);
 	if (optind == argc || strcmp(argv[optind], "service") == 0)
 		bad += cmocka_run_group_tests_name(
 		    "service", services, NULL, NULL);

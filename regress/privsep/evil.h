@@ -11,6 +11,8 @@
 
 /* Directory of the programs, and the program that stands in for one. */
 extern const char *evil_build, *evil_standin;
+/* Who starts abxd when we are root; NULL: root. */
+extern const char *evil_user;
 
 /* evil_service.c */
 void service_listener(void **);
@@ -18,6 +20,18 @@ void service_pathd(void **);
 void service_execd(void **);
 void service_limit(void **);
 int service_end(void **);
+
+/* evil_solo.c */
+int solo_begin(void **);
+int solo_finish(void **);
+void solo_types_listener(void **);
+void solo_types_pathd(void **);
+void solo_types_execd(void **);
+void solo_lengths(void **);
+void solo_listener(void **);
+void solo_blocking(void **);
+void solo_pathd(void **);
+void solo_execd(void **);
 
 /* evil_matrix.c */
 /* Check what must hold behind a case and make the laboratory fresh: exactly

@@ -25,6 +25,14 @@
 
 static int failures;
 
+/* The sanitizers keep what was freed. */
+static int
+grew(const struct lab *l, size_t before, size_t kib)
+{
+	return strstr(evil_build, "asan") == NULL &&
+	       proc_rss(l->pid) > before + kib;
+}
+
 static void
 verdict(struct lab *l, enum proc_kind from, const char *what, int broken)
 {
@@ -246,7 +254,7 @@ flood_polite(void **state)
 	}
 	assert_int_equal(lab_sync(l), 0);
 	assert_int_equal(l->lines, 0);
-	assert_true(proc_rss(l->pid) < before + 2048);
+	assert_false(grew(l, before, 2048));
 	assert_int_equal(proc_fds(l->pid), l->fds);
 	lab_fresh(l);
 }
@@ -262,7 +270,7 @@ flood(struct lab *l, enum proc_kind guilty, void (*one)(struct lab *),
 		one(l);
 	if (!lab_broken(l, guilty, 1000))
 		fail_msg("%zu of them are not too many", i);
-	if (proc_rss(l->pid) > before + kib)
+	if (grew(l, before, kib))
 		fail_msg("%zu KiB more", proc_rss(l->pid) - before);
 	lab_fresh(l);
 	assert_int_equal(proc_fds(l->pid), l->fds);
@@ -315,7 +323,7 @@ flood_deaf_pathd(void **state)
 			assert_int_equal(lab_sync(l), 0);
 	}
 	assert_int_equal(l->lines, 0);
-	assert_true(proc_rss(l->pid) < before + 16 * 1024);
+	assert_false(grew(l, before, 16 * 1024));
 	/* and once pathd hears again, all is well */
 	for (i = 0; i < 100; i++) {
 		lab_drain(l, PROC_PATHD);

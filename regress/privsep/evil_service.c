@@ -321,7 +321,7 @@ service(enum proc_kind kind)
 {
 	size_t i;
 
-	stage_new(&st, evil_build, NULL);
+	stage_new(&st, evil_build, evil_user);
 	stage_conf(&st,
 	    "\"restart_limit\":1000,"
 	    "\"rules\":[{\"allow\":[\"core.health\",\"files.upload\","
@@ -370,7 +370,7 @@ service_limit(void **state)
 	int status = 0;
 	size_t i;
 
-	stage_new(&st, evil_build, NULL);
+	stage_new(&st, evil_build, evil_user);
 	stage_conf(&st,
 	    "\"restart_limit\":2,\"rules\":[{\"allow\":[\"core.health\"]}]");
 	puppet_new(&puppet, &st, PROC_PATHD, evil_standin);

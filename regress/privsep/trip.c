@@ -28,6 +28,7 @@ main(int argc, char **argv)
 	const struct CMUnitTest filters[] = {
 	    cmocka_unit_test(trip_listener),
 	    cmocka_unit_test(trip_monitor),
+	    cmocka_unit_test(trip_unpack),
 	    cmocka_unit_test(trip_pathd),
 	    cmocka_unit_test(trip_execd),
 	    cmocka_unit_test(trip_machine),

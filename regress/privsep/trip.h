@@ -15,6 +15,7 @@ extern const char *trip_build, *trip_user;
 /* trip_calls.c: each is a cmocka test. */
 void trip_listener(void **);
 void trip_monitor(void **);
+void trip_unpack(void **);
 void trip_pathd(void **);
 void trip_execd(void **);
 void trip_machine(void **);

@@ -285,7 +285,8 @@ trip_listener(void **state)
 	};
 
 	check_filter(filter_calls,
-	    EVERYBODY "accept4 recvfrom shutdown sendfile splice memfd_create",
+	    EVERYBODY "accept4 recvfrom shutdown sendfile splice memfd_create "
+		      "preadv2 pwritev2",
 	    own, nitems(own));
 	check_rows(no_files, nitems(no_files));
 }
@@ -298,6 +299,15 @@ trip_monitor(void **state)
 		      "accept4 getsockopt getsockname",
 	    no_files, 0);
 	check_rows(no_files, nitems(no_files));
+}
+
+/* The process of pathd that reads archives has nothing but that. */
+void
+trip_unpack(void **state)
+{
+	static const struct jail_call none[] = {{NULL, 0, 0, 0, 0}};
+
+	check_filter(none, EVERYBODY, no_files, nitems(no_files));
 }
 
 void
@@ -323,6 +333,8 @@ trip_pathd(void **state)
 		{SYS_clone, {SIGCHLD | CLONE_NEWNS, 0, 0, 0, 0, 0}}},
 	    {"prctl(PR_SET_PDEATHSIG)", 1,
 		{SYS_prctl, {PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0, 0}}},
+	    {"prctl(PR_SET_NO_NEW_PRIVS)", 1,
+		{SYS_prctl, {PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0}}},
 	    {"prctl(PR_SET_SECCOMP)", 0,
 		{SYS_prctl, {PR_SET_SECCOMP, 2, 0, 0, 0, 0}}},
 	    {"kill by SIGKILL", 1,
@@ -335,7 +347,7 @@ trip_pathd(void **state)
 	    EVERYBODY "openat openat2 newfstatat statx readlinkat getdents64 "
 		      "mkdirat unlinkat linkat renameat renameat2 umask "
 		      "ftruncate fsync splice pipe2 set_robust_list getppid "
-		      "symlinkat copy_file_range "
+		      "symlinkat copy_file_range seccomp dup2 pwrite64 "
 		      "close_range wait4",
 	    own, nitems(own));
 }

@@ -329,7 +329,8 @@ live_descriptors(void **state)
 	    STDIO LOG "r\nsocket\nstate/pathd.journal\nw\n");
 	/* parent, monitor; what bubblewrap is given */
 	check_table("abx-execd", kid("abx-execd"),
-	    STDIO STDIO "/run/abx-launch\n" LOG WAKE "socket\nsocket\n");
+	    STDIO STDIO "/run/abx-empty\n/run/abx-empty.file\n"
+			"/run/abx-launch\n" LOG WAKE "socket\nsocket\n");
 }
 
 /* ---- trying ---- */

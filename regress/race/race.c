@@ -7,6 +7,7 @@
  * have been fooled, else nothing was proved.
  *
  *	race [-b directory of the programs] [-c stand-in without openat2]
+ *	    [-u who starts abxd]
  *
  * ABX_LONG=1: a minute for each attack instead of a few seconds.
  */
@@ -37,7 +38,7 @@
 #define SHORT_S 5
 #define LONG_S 60
 
-static const char *build = "build", *components;
+static const char *build = "build", *components, *user;
 static struct stage st;
 static struct tally *tally;
 
@@ -343,7 +344,7 @@ begin(void **state)
 	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (tally == MAP_FAILED)
 		die("mmap");
-	stage_new(&st, build, NULL);
+	stage_new(&st, build, user);
 	if (components != NULL)
 		stage_replace(&st, "abx-pathd", components);
 	fill_outside("r");
@@ -388,17 +389,21 @@ main(int argc, char **argv)
 	size_t i;
 	int c;
 
-	while ((c = getopt(argc, argv, "b:c:")) != -1)
+	while ((c = getopt(argc, argv, "b:c:u:")) != -1)
 		switch (c) {
 		case 'b':
 			build = optarg;
+			break;
+		case 'u':
+			user = optarg;
 			break;
 		case 'c':
 			components = optarg;
 			name = "race_components";
 			break;
 		default:
-			fprintf(stderr, "usage: race [-b dir] [-c program]\n");
+			fprintf(stderr,
+			    "usage: race [-b dir] [-c program] [-u user]\n");
 			return 2;
 		}
 	for (i = 0; i < nattacks; i++) {
