@@ -23,6 +23,7 @@
 
 #define QUOTA_INSTANCES "/proc/sys/user/max_inotify_instances"
 #define QUOTA_WATCHES "/proc/sys/user/max_inotify_watches"
+#define OOM_ADJUST "/proc/self/oom_score_adj"
 #define CAP_COUNT 64
 #define CAP_VERSION_3 0x20080522
 
@@ -47,6 +48,12 @@ init_quotas(void)
 	if (quota(QUOTA_INSTANCES, "16") == -1)
 		return -1;
 	return quota(QUOTA_WATCHES, "8192");
+}
+
+int
+init_victim(void)
+{
+	return quota(OOM_ADJUST, "1000");
 }
 
 int

@@ -367,7 +367,8 @@ main(int argc, char **argv)
 	}
 	take_descriptors();
 	sigfillset(&all);
-	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == -1 ||
+	/* while our own files in /proc are still ours */
+	if (init_victim() == -1 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == -1 ||
 	    prctl(PR_SET_NAME, "abx-launch", 0, 0, 0) == -1 ||
 	    sigprocmask(SIG_SETMASK, &all, NULL) == -1 ||
 	    (sigfd = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK)) == -1 ||

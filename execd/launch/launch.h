@@ -21,6 +21,9 @@
 /* Lower the inotify quotas of the sandbox's user namespace: they are counted
  * by uid, and pathd has the same. */
 int init_quotas(void);
+/* Make this process and what it starts the first to go when the host is out of
+ * memory: what commands share or keep in memory files has no limit. */
+int init_victim(void);
 /* Empty the permitted, ambient and bounding sets and set no_new_privs. */
 int init_caps(void);
 /* Each path of the list must be the object that execd meant: ESTALE when it

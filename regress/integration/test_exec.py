@@ -652,6 +652,10 @@ class Inside(Exec):
             pid = self.svc.kid(name)
             self.eq(self.sh(f"kill -0 {pid}")["exit_code"] != 0, True)
 
+    def test_first_to_go_when_memory_is_short(self):
+        self.eq(self.says("echo 0 > /proc/self/oom_score_adj; "
+                          "cat /proc/self/oom_score_adj"), "1000\n")
+
     def test_T081_reading_the_server(self):
         pid = self.svc.proc.pid
         for p in (pid, self.svc.kid("abx-execd"), 1):
