@@ -54,12 +54,13 @@ POLICY_SRC = policy/model.c policy/findings.c policy/suggest.c policy/json.c \
 	policy/filter_dollar.c policy/filter_cmd.c policy/filter_run.c \
 	policy/filter_opt.c policy/filter_prog.c policy/filter_lit.c \
 	policy/filter_path.c policy/filter_match.c policy/filter_rules.c \
-	policy/filter_rx.c policy/filter_view.c
+	policy/filter_flat.c policy/filter_rx.c policy/filter_view.c
 
 LISTENER_SRC = listener/main.c listener/accept.c listener/ask.c \
 	listener/auth.c listener/body.c listener/conn.c listener/digest.c listener/failures.c \
 	listener/filter.c listener/get.c listener/host.c \
 	listener/http_chunk.c listener/http_parse.c listener/http_reply.c \
+	listener/hop.c \
 	listener/list.c listener/mon.c listener/obuf.c listener/peer.c \
 	listener/pipe.c listener/pool.c \
 	listener/put.c listener/range.c listener/rejects.c \
@@ -98,7 +99,8 @@ CTL_SRC = monitor/ctl/main.c monitor/ctl/show.c monitor/ctl/check.c \
 	pathd/walk.c pathd/beneath.c
 
 # Pure parts of the programs that the unit tests link.
-LISTENER_PURE_SRC = listener/auth.c listener/body.c listener/digest.c listener/failures.c \
+LISTENER_PURE_SRC = listener/hop.c \
+	listener/auth.c listener/body.c listener/digest.c listener/failures.c \
 	listener/host.c listener/http_chunk.c listener/http_parse.c \
 	listener/http_reply.c listener/obuf.c listener/range.c \
 	listener/route.c listener/run_render.c listener/target.c
@@ -111,7 +113,8 @@ PATHD_PURE_SRC = pathd/beneath.c pathd/walk.c pathd/roots.c pathd/deny.c \
 	pathd/unpack.c pathd/import.c
 EXECD_PURE_SRC = execd/profile.c execd/keep.c execd/launch/xl.c
 
-UNIT_SRC = regress/unit/filter.c regress/unit/http_parse.c regress/unit/target.c \
+UNIT_SRC = regress/unit/hop.c \
+	regress/unit/filter.c regress/unit/http_parse.c regress/unit/target.c \
 	regress/unit/digest.c \
 	regress/unit/body.c regress/unit/http_reply.c \
 	regress/unit/run_render.c regress/unit/listener.c \
@@ -365,11 +368,11 @@ clean:
 # build/fuzz/.
 FUZZ_CC ?= clang
 SECONDS ?= 10
-FUZZ_NAMES = argv body codec conf frame gate glob http_chunk http_fields \
+FUZZ_NAMES = argv body codec conf filter frame gate glob http_chunk http_fields \
 	http_head http_reply imsg json keep monitor path payload policy \
 	run_render shlex size target wire
 FUZZ_SRC = regress/fuzz/argv.c regress/fuzz/body.c regress/fuzz/codec.c \
-	regress/fuzz/conf.c regress/fuzz/frame.c regress/fuzz/gate.c \
+	regress/fuzz/conf.c regress/fuzz/filter.c regress/fuzz/frame.c regress/fuzz/gate.c \
 	regress/fuzz/glob.c regress/fuzz/http_chunk.c \
 	regress/fuzz/http_fields.c regress/fuzz/http_head.c \
 	regress/fuzz/http_reply.c regress/fuzz/imsg.c regress/fuzz/json.c \

@@ -32,6 +32,7 @@ static const struct {
     F(HF_IF_NONE_MATCH, "if-none-match"),
     F(HF_IDEMPOTENCY_KEY, "idempotency-key"),
     F(HF_CONTENT_DIGEST, "content-digest"),
+    F(HF_FORWARDED_FOR, "x-forwarded-for"),
 };
 #undef F
 

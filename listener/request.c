@@ -89,6 +89,31 @@ check_host(struct conn *c)
 		   : C_REQ_ORIGIN_DENIED;
 }
 
+int
+request_client(const struct conn *c, char out[HOP_SIZE])
+{
+	const struct http_slice *s = &c->head.field[HF_FORWARDED_FOR];
+
+	return c->head.seen[HF_FORWARDED_FOR] != 0 &&
+	       lconf.trusted_proxies.n > 0 &&
+	       hop_client(c->remote, (const char *)c->in + s->off, s->len,
+		   &lconf.trusted_proxies, out);
+}
+
+/* By the token, and by the address when a trusted proxy names one: seconds
+ * to wait, or 0. */
+static uint32_t
+count_failure(const struct conn *c, const char *token)
+{
+	uint64_t now = proc_now_us();
+	uint32_t a = failures_add(token, now), b = 0;
+	char key[5 + HOP_SIZE] = "addr:"; /* no token has a colon */
+
+	if (request_client(c, key + 5))
+		b = failures_add(key, now);
+	return a > b ? a : b;
+}
+
 static enum code
 check_auth(struct conn *c, uint32_t *retry)
 {
@@ -102,7 +127,7 @@ check_auth(struct conn *c, uint32_t *retry)
 	if (code == C_OK) {
 		code = auth_admit(&lconf, token, c->has_peer, health);
 		if (code == C_AUTH_INVALID &&
-		    (*retry = failures_add(token, proc_now_us())) > 0)
+		    (*retry = count_failure(c, token)) > 0)
 			code = C_AUTH_RATE;
 	}
 	explicit_bzero(token, sizeof(token));

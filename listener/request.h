@@ -9,6 +9,8 @@
 
 #include "common/codes.h"
 
+#include "listener/hop.h"
+
 struct conn;
 
 /* The head is whole: check it, then read the body, ask or refuse. */
@@ -19,5 +21,8 @@ void request_malformed(struct conn *, enum code);
 int request_step_body(struct conn *);
 /* Free and zero what belongs to the request. */
 void request_clear(struct conn *);
+
+/* The address that a trusted proxy names as the caller's: 1, else 0. */
+int request_client(const struct conn *, char out[HOP_SIZE]);
 
 #endif

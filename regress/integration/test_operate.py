@@ -276,3 +276,29 @@ class Peers(Case):
         self.refused(svc.download("a.txt", token="no-such-token-0123456"),
                      401, "auth.invalid")
         self.eq(svc.audit_of(a)["principal"], "bob")
+
+
+class Proxies(Case):
+    @classmethod
+    def conf(cls, w):
+        return {"trusted_proxies": ["127.0.0.0/8"],
+                "rules": [{"allow": "core.capabilities"}]}
+
+    def ask(self, n, hop, token=None):
+        return self.svc.get(
+            "/capabilities", token=token or f"no-such-token-{n:010}",
+            headers={"X-Forwarded-For": "198.51.100.7, " + hop})
+
+    def test_failures_by_address(self):
+        """Each token is another one; the address behind the proxy is one."""
+        for n in range(10):
+            self.refused(self.ask(n, "203.0.113.5"), 401, "auth.invalid")
+        a = self.ask(10, "203.0.113.5")
+        self.refused(a, 429, "auth.rate_limited")
+        self.eq(bool(a.header("Retry-After")), True)
+        self.refused(self.ask(11, "203.0.113.6"), 401, "auth.invalid")
+        self.ok(self.ask(0, "203.0.113.5", token=ADMIN))
+
+    def test_audit_names_the_caller(self):
+        a = self.ok(self.ask(0, "203.0.113.9", token=ADMIN))
+        self.eq(self.svc.audit_of(a)["remote_addr"], "203.0.113.9")
