@@ -36,7 +36,7 @@ BASE_SRC = common/wire.c common/imsg.c common/msg.c
 COMMON_SRC = common/args.c common/payload.c \
 	common/payload_exec.c common/payload_files.c common/payload_cover.c common/ops.c common/codes.c \
 	common/frame.c common/hash.c common/size.c common/log.c common/glob.c \
-	common/entry.c
+	common/entry.c common/run_render.c
 PROC_SRC = common/chan.c common/proc.c common/jail.c
 
 POLICY_SRC = policy/model.c policy/findings.c policy/suggest.c policy/json.c \
@@ -65,13 +65,13 @@ LISTENER_SRC = listener/main.c listener/accept.c listener/ask.c \
 	listener/pipe.c listener/pool.c \
 	listener/put.c listener/range.c listener/rejects.c \
 	listener/request.c listener/route.c listener/run.c \
-	listener/run_render.c listener/send.c listener/target.c
+	listener/send.c listener/target.c
 
 PATHD_SRC = pathd/main.c pathd/pool.c pathd/worker.c pathd/put_job.c \
 	pathd/list_job.c pathd/pack_job.c pathd/drain.c pathd/filter.c ${PATHD_PURE_SRC}
 
 EXECD_SRC = execd/main.c execd/job.c execd/job_start.c \
-	execd/job_launch.c execd/job_say.c execd/spawn.c execd/pump.c \
+	execd/job_launch.c execd/job_say.c execd/spawn.c execd/pump.c execd/spool.c execd/feed.c \
 	execd/protect.c execd/mounts.c execd/etc.c execd/filter.c \
 	${EXECD_PURE_SRC}
 
@@ -83,7 +83,8 @@ MONITOR_SRC = monitor/main.c monitor/filter.c monitor/gate.c monitor/req.c \
 	monitor/work.c monitor/work_files.c monitor/work_run.c \
 	monitor/worker.c monitor/worker_files.c monitor/peers.c \
 	monitor/core.c monitor/audit.c monitor/snap.c monitor/control.c \
-	monitor/idem.c monitor/host.c monitor/peerid.c monitor/load.c \
+	monitor/idem.c monitor/host.c monitor/proc.c monitor/proc_ops.c \
+	monitor/proctab.c monitor/peerid.c monitor/load.c \
 	monitor/confset.c monitor/conffile.c monitor/confdirs.c
 
 ABXD_SRC = monitor/abxd.c monitor/parent.c monitor/child.c \
@@ -103,15 +104,15 @@ LISTENER_PURE_SRC = listener/hop.c \
 	listener/auth.c listener/body.c listener/digest.c listener/failures.c \
 	listener/host.c listener/http_chunk.c listener/http_parse.c \
 	listener/http_reply.c listener/obuf.c listener/range.c \
-	listener/route.c listener/run_render.c listener/target.c
-MONITOR_PURE_SRC = monitor/gate.c monitor/conffile.c monitor/confdirs.c
+	listener/route.c listener/target.c
+MONITOR_PURE_SRC = monitor/gate.c monitor/proctab.c monitor/conffile.c monitor/confdirs.c
 PATHD_PURE_SRC = pathd/beneath.c pathd/walk.c pathd/roots.c pathd/deny.c \
 	pathd/parents.c pathd/tree.c pathd/dir.c pathd/journal.c pathd/put.c \
 	pathd/list.c pathd/get.c pathd/sight.c pathd/stage.c pathd/copy.c \
 	pathd/replace.c pathd/udiff.c pathd/edit.c pathd/framer.c \
 	pathd/search.c pathd/needle.c pathd/denied.c pathd/pack.c \
 	pathd/unpack.c pathd/import.c
-EXECD_PURE_SRC = execd/profile.c execd/keep.c execd/launch/xl.c
+EXECD_PURE_SRC = execd/profile.c execd/keep.c execd/ring.c execd/launch/xl.c
 
 UNIT_SRC = regress/unit/hop.c \
 	regress/unit/filter.c regress/unit/http_parse.c regress/unit/target.c \
@@ -129,7 +130,8 @@ UNIT_SRC = regress/unit/hop.c \
 	regress/unit/pathd_dir.c regress/unit/pathd_proto.c \
 	regress/unit/pathd_copy.c regress/unit/pathd_edit.c \
 	regress/unit/pathd_search.c regress/unit/pathd_import.c \
-	regress/unit/denied.c regress/unit/execd_keep.c regress/unit/execd_profile.c \
+	regress/unit/denied.c regress/unit/execd_keep.c regress/unit/execd_ring.c \
+	regress/unit/proctab.c regress/unit/execd_profile.c \
 	regress/unit/execd_xl.c
 
 # --- objects ---------------------------------------------------------------

@@ -53,7 +53,7 @@ frame_feed(struct frame_dec *d, const uint8_t **p, size_t *n, uint8_t *kind,
 			return 0;
 	}
 	flen = frame_len(d->buf);
-	if (flen > FRAME_MAX || d->buf[0] < FR_OUT || d->buf[0] > FR_MATCH)
+	if (flen > FRAME_MAX || d->buf[0] < FR_OUT || d->buf[0] > FR_AT)
 		return -1;
 	take(d, p, n, FRAME_HDR + (size_t)flen);
 	if (d->have < FRAME_HDR + (size_t)flen)

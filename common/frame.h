@@ -20,8 +20,10 @@ enum frame_kind {
 	FR_EXIT = 3,  /* struct run_end; always the last */
 	FR_GAP = 4,   /* u8 stream, u64 bytes that a slow reader missed */
 	FR_ENTRY = 5, /* struct list_entry */
-	FR_END = 6,   /* u16 code, u8 truncated; ends a listing */
-	FR_MATCH = 7  /* struct list_match */
+	FR_END = 6,   /* u16 code, u8 truncated; ends a listing, or output
+		       * of a process that still runs */
+	FR_MATCH = 7, /* struct list_match */
+	FR_AT = 8     /* u64 stdout, u64 stderr: offsets of what comes next */
 };
 
 /* One entry of a listing. */

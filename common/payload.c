@@ -324,6 +324,7 @@ ask_put(struct wbuf *w, const struct ask *a)
 	wput_u64(w, a->length);
 	wput_str(w, a->if_match);
 	wput_str(w, a->if_none_match);
+	wput_str(w, a->last_event);
 	wput_str(w, a->idem);
 	wput_u8(w, a->bad_idem);
 	digest_put(w, a->has_digest, a->digest);
@@ -363,6 +364,7 @@ ask_get(struct rbuf *r, struct ask *a)
 	a->length = rget_u64(r);
 	rget_strto(r, a->if_match, sizeof(a->if_match));
 	rget_strto(r, a->if_none_match, sizeof(a->if_none_match));
+	rget_strto(r, a->last_event, sizeof(a->last_event));
 	rget_strto(r, a->idem, sizeof(a->idem));
 	a->bad_idem = (uint8_t)rget_bool(r);
 	digest_get(r, &a->has_digest, a->digest);

@@ -98,6 +98,20 @@ job_enter(struct job *j, enum job_state state)
 
 /* ---- ends ---- */
 
+/* Descriptors that an ended run needs no more. */
+static void
+job_close(struct job *j)
+{
+	if (j->pidfd != -1) {
+		event_del(&j->init_ev);
+		close(j->pidfd);
+		j->pidfd = -1;
+	}
+	if (j->err != -1)
+		close(j->err);
+	j->err = -1;
+}
+
 static void
 job_free(struct job *j)
 {
@@ -115,12 +129,9 @@ job_free(struct job *j)
 	chan_free(j->chan);
 	pump_free(j->pump);
 	wbuf_free(&j->held);
-	if (j->pidfd != -1) {
-		event_del(&j->init_ev);
-		close(j->pidfd);
-	}
-	if (j->err != -1)
-		close(j->err);
+	feed_free(j->feed);
+	spool_free(j->spool);
+	job_close(j);
 	if (j->frames_r != -1)
 		close(j->frames_r);
 	if (j->stdin_w != -1)
@@ -159,6 +170,8 @@ job_fail(struct job *j, uint16_t code, int err, const char *layer)
 		job_refuse(j->id, code, err, layer);
 	pump_free(j->pump);
 	j->pump = NULL;
+	spool_free(j->spool);
+	j->spool = NULL;
 	job_enter(j, JOB_OVER);
 	job_settle(j);
 }
@@ -179,6 +192,8 @@ job_finish(struct job *j)
 	if (!j->ended)
 		j->end.flags |= END_LOST;
 	pump_end(j->pump, &j->end);
+	feed_free(j->feed);
+	j->feed = NULL;
 	if (j->probe)
 		job_probe_over(j);
 	else {
@@ -190,12 +205,19 @@ job_finish(struct job *j)
 	job_settle(j);
 }
 
-/* Free a job of which nothing is left. */
+/* Free a job of which nothing is left; the output of a process stays until it
+ * is forgotten. */
 static void
 job_settle(struct job *j)
 {
-	if (j->state == JOB_OVER && j->bwrap == 0 && j->pump == NULL)
+	if (j->state != JOB_OVER || j->bwrap != 0 || j->pump != NULL)
+		return;
+	if (j->spool == NULL || jobs.stopping)
 		job_free(j);
+	else {
+		event_del(&j->phase);
+		job_close(j);
+	}
 }
 
 /* Is the sandbox gone?  Bubblewrap was reaped, the launcher's socket is at its
@@ -410,6 +432,65 @@ job_cancel(uint64_t id)
 }
 
 void
+job_forget(uint64_t id)
+{
+	struct job *j = job_find(id);
+
+	if (j == NULL || j->state != JOB_OVER)
+		return;
+	spool_free(j->spool);
+	j->spool = NULL;
+	job_settle(j);
+}
+
+static void
+done(uint64_t id, uint16_t code)
+{
+	struct wbuf w;
+
+	wbuf_init(&w, 2);
+	wput_u16(&w, code);
+	job_tell(ME_DONE, id, -1, &w);
+}
+
+void
+job_follow(uint64_t id, uint64_t run, const uint64_t at[2], int follow)
+{
+	struct job *j = job_find(run);
+	int fd;
+
+	if (j == NULL || j->spool == NULL)
+		done(id, C_ID_NOT_FOUND);
+	else if ((fd = spool_follow(j->spool, at, follow)) != -1)
+		job_tell(ME_RUN, id, fd, NULL);
+	else
+		done(id,
+		    errno == EAGAIN ? C_LIM_CONCURRENCY : C_SRV_UNAVAILABLE);
+}
+
+void
+job_feed(uint64_t id, uint64_t run, int fd, int eof)
+{
+	struct job *j = job_find(run);
+	int asked = id != run;
+
+	if (j != NULL && j->feed != NULL) {
+		feed_put(j->feed, asked ? id : 0, fd, eof);
+		return;
+	}
+	close(fd);
+	if (asked)
+		done(id, j != NULL && j->state != JOB_OVER ? C_PROC_STDIN_CLOSED
+							   : C_PROC_ENDED);
+}
+
+void
+job_fed(uint64_t id, uint16_t code)
+{
+	done(id, code);
+}
+
+void
 job_shutdown(void)
 {
 	struct job *j, *next;
@@ -419,6 +500,8 @@ job_shutdown(void)
 		next = j->next;
 		if (j->state <= JOB_HELD)
 			job_fail(j, C_SRV_UNAVAILABLE, ECANCELED, "shutdown");
+		else if (j->state == JOB_OVER)
+			job_settle(j);
 		else
 			job_term(j, END_CANCELLED);
 	}

@@ -49,8 +49,19 @@ void job_go(uint64_t id);
 /* A signal for the program's process group; unknown ids are ignored, since
  * the end may have crossed it. */
 void job_signal(uint64_t id, int sig);
-/* Kill the run, or forget its unsent output. */
+/* Kill the run, or forget its unsent output; that of a process stays. */
 void job_cancel(uint64_t id);
+
+/* ---- processes: runs with SPAWN_KEEP ---- */
+
+/* Follow the output of run from these offsets on; answered with ME_RUN or
+ * ME_DONE of id. */
+void job_follow(uint64_t id, uint64_t run, const uint64_t at[2], int follow);
+/* Bytes for its stdin, in a file (taken), and maybe the end of it; answered
+ * with ME_DONE of id unless id is the run's own. */
+void job_feed(uint64_t id, uint64_t run, int fd, int eof);
+/* Drop what is kept of an ended process. */
+void job_forget(uint64_t id);
 
 /* TERM to all, KILL after each one's grace; conf.empty when all are gone. */
 void job_shutdown(void);

@@ -12,8 +12,10 @@
 #include <event2/event_struct.h>
 
 #include "execd/driver.h"
+#include "execd/feed.h"
 #include "execd/job.h"
 #include "execd/pump.h"
+#include "execd/spool.h"
 
 enum job_state {
 	JOB_START, /* the sandbox is built, the program has not started */
@@ -39,6 +41,8 @@ struct job {
 	int err;	   /* bubblewrap's complaints */
 	struct chan *chan; /* to the launcher; NULL when it is gone */
 	struct pump *pump;
+	struct spool *spool;   /* of a process, until it is forgotten */
+	struct feed *feed;     /* of a process that takes input */
 	int frames_r, stdin_w; /* for the monitor, until STARTED */
 	uint64_t start_us, grace_ms, idle_ms, timeout_ms;
 	struct event phase, timeout, idle;
@@ -75,6 +79,8 @@ void job_release(struct job *);
 void job_finish(struct job *);
 /* Kill the sandbox from outside, in every way there is. */
 void job_kill_sandbox(struct job *);
+/* A piece of input is written, or never will be. */
+void job_fed(uint64_t id, uint16_t code);
 /* End the job if bubblewrap, the launcher and its socket are all gone. */
 void job_sandbox_gone(struct job *);
 

@@ -72,6 +72,8 @@ on_started(struct job *j, struct rbuf *r)
 	wbuf_init(&w, 4);
 	wput_u32(&w, pid);
 	job_tell(ME_STARTED, j->id, -1, &w);
+	if (j->spool != NULL)
+		return 0;
 	job_tell(ME_RUN, j->id, j->frames_r, NULL);
 	j->frames_r = -1;
 	if (j->stdin_w != -1)

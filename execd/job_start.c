@@ -23,47 +23,102 @@
 #define WORDS_MAX (8 * 1024 * 1024) /* argv and env of one run */
 #define WORD_MAX (128 * 1024 - 1)   /* the kernel's MAX_ARG_STRLEN */
 
-/* Pipes for the program's output and the frames; the program's ends go to
- * the launcher.  0, or -1 with errno. */
+/* The pipes of a run: what is read of the program, what is written to it, and
+ * the frames.  -1 where there is none. */
+struct pipes {
+	int out[2], err[2], in[2], frames[2];
+};
+
+static void
+pipes_close(struct pipes *p)
+{
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		if (p->out[i] != -1)
+			close(p->out[i]);
+		if (p->err[i] != -1)
+			close(p->err[i]);
+		if (p->in[i] != -1)
+			close(p->in[i]);
+		if (p->frames[i] != -1)
+			close(p->frames[i]);
+	}
+}
+
+/* A pipe whose end 0 or 1 does not block.  0, or -1 with errno. */
+static int
+pipe_open(int p[2], int end)
+{
+	if (pipe2(p, O_CLOEXEC) == -1)
+		return -1;
+	return end == -1 ? 0 : fcntl(p[end], F_SETFL, O_NONBLOCK);
+}
+
+static int
+pipes_open(struct pipes *p, uint16_t flags)
+{
+	int keep = (flags & SPAWN_KEEP) != 0;
+
+	*p = (struct pipes){{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}};
+	if (pipe_open(p->out, 0) == -1 || pipe_open(p->err, 0) == -1)
+		return -1;
+	/* what the listener writes to, it makes non-blocking itself */
+	if ((flags & SPAWN_STDIN) != 0 && pipe_open(p->in, keep ? 1 : -1) == -1)
+		return -1;
+	return keep ? 0 : pipe_open(p->frames, 1);
+}
+
+/* What reads and writes our ends: 0, or -1 with errno and everything is still
+ * the caller's. */
+static int
+job_attach(struct job *j, const struct spawn *s, const struct pipes *p)
+{
+	struct event_base *base = jobs.conf.base;
+	struct pump_io io = {p->out[0], p->err[0], p->frames[1], NULL};
+
+	if ((s->flags & SPAWN_KEEP) != 0 &&
+	    (j->spool = spool_new(base, (size_t)s->max_output)) == NULL)
+		return -1;
+	io.spool = j->spool;
+	if (j->spool != NULL && p->in[1] != -1 &&
+	    (j->feed = feed_new(base, p->in[1], job_fed)) == NULL)
+		return -1;
+	j->pump =
+	    pump_new(base, &io, s->flags, s->max_output, &job_pump_ops, j);
+	if (j->pump != NULL)
+		return 0;
+	feed_drop(j->feed);
+	j->feed = NULL;
+	return -1;
+}
+
+/* Pipes for the program's output, its input and the frames; the program's
+ * ends go to the launcher.  0, or -1 with errno. */
 static int
 job_pipes(struct job *j, const struct spawn *s)
 {
-	int p[4][2] = {{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}}, i;
-	int n = (s->flags & SPAWN_STDIN) != 0 ? 4 : 3, save;
+	struct pipes p;
 	uint8_t which;
+	int save;
 
-	for (i = 0; i < n; i++)
-		if (pipe2(p[i], O_CLOEXEC) == -1)
-			goto fail;
-	if (fcntl(p[0][0], F_SETFL, O_NONBLOCK) == -1 ||
-	    fcntl(p[1][0], F_SETFL, O_NONBLOCK) == -1 ||
-	    fcntl(p[2][1], F_SETFL, O_NONBLOCK) == -1)
-		goto fail;
-	j->pump = pump_new(jobs.conf.base, p[0][0], p[1][0], p[2][1], s->flags,
-	    s->max_output, &job_pump_ops, j);
-	if (j->pump == NULL)
-		goto fail;
-	j->frames_r = p[2][0];
+	if (pipes_open(&p, s->flags) == -1 || job_attach(j, s, &p) == -1) {
+		save = errno;
+		pipes_close(&p);
+		errno = save;
+		return -1;
+	}
+	j->frames_r = p.frames[0];
 	which = 1;
-	job_order(j, XL_STDIO, p[0][1], &which, 1);
+	job_order(j, XL_STDIO, p.out[1], &which, 1);
 	which = 2;
-	job_order(j, XL_STDIO, p[1][1], &which, 1);
-	if (n == 4) {
-		j->stdin_w = p[3][1];
-		which = 0;
-		job_order(j, XL_STDIO, p[3][0], &which, 1);
-	}
+	job_order(j, XL_STDIO, p.err[1], &which, 1);
+	which = 0;
+	if (p.in[0] != -1)
+		job_order(j, XL_STDIO, p.in[0], &which, 1);
+	if (j->feed == NULL)
+		j->stdin_w = p.in[1];
 	return 0;
-fail:
-	save = errno;
-	for (i = 0; i < n; i++) {
-		if (p[i][0] != -1)
-			close(p[i][0]);
-		if (p[i][1] != -1)
-			close(p[i][1]);
-	}
-	errno = save;
-	return -1;
 }
 
 /* XL_SETUP for these binds.  0, or -1 with errno. */

@@ -259,6 +259,41 @@ on_spawn(struct imsg *m)
 }
 
 static int
+on_follow(const struct imsg *m)
+{
+	uint64_t run, at[2];
+	struct rbuf r;
+	int follow;
+
+	rbuf_init(&r, m->payload, m->len);
+	run = rget_u64(&r);
+	at[0] = rget_u64(&r);
+	at[1] = rget_u64(&r);
+	follow = rget_bool(&r);
+	if (rget_end(&r) == -1)
+		return -1;
+	job_follow(m->id, run, at, follow);
+	return 0;
+}
+
+static int
+on_feed(struct imsg *m)
+{
+	struct rbuf r;
+	uint64_t run;
+	int eof;
+
+	rbuf_init(&r, m->payload, m->len);
+	run = rget_u64(&r);
+	eof = rget_bool(&r);
+	if (rget_end(&r) == -1)
+		return -1;
+	job_feed(m->id, run, m->fd, eof);
+	m->fd = -1;
+	return 0;
+}
+
+static int
 mon_msg_cb(struct chan *c, struct imsg *m, void *arg)
 {
 	const char *why;
@@ -281,6 +316,13 @@ mon_msg_cb(struct chan *c, struct imsg *m, void *arg)
 		if (m->payload[0] == 0 || m->payload[0] > 64)
 			return -1;
 		job_signal(m->id, m->payload[0]);
+		return 0;
+	case ME_FOLLOW:
+		return on_follow(m);
+	case ME_FEED:
+		return on_feed(m);
+	case ME_FORGET:
+		job_forget(m->id);
 		return 0;
 	case ME_CANCEL:
 		if (pending.any && pending.id == m->id)

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: ISC
  *
  * Reads the outputs of a run, keeps what is asked for, and writes frames as
- * the pipe takes them.  Captured output beyond the limit, and streamed output
- * that a slow reader leaves no room for, is read and counted.
+ * the pipe takes them; output of a process goes to its spool.  What is beyond
+ * the limit is read and counted.
  */
 #include "execd/pump.h"
 
@@ -17,18 +17,17 @@
 #include "common/frame.h"
 #include "common/log.h"
 #include "execd/keep.h"
+#include "execd/spool.h"
 
 #define CHUNK (64 * 1024)
-#define TURN 4 /* chunks of one stream in one turn of the loop */
-#define STREAM_MAX (256 * 1024) /* bytes that wait for a slow reader */
-#define LAST_MAX 32		/* chunks read at the end; pipes hold less */
+#define TURN 4	    /* chunks of one stream in one turn of the loop */
+#define LAST_MAX 32 /* chunks read at the end; pipes hold less */
 
 struct stream {
 	struct pump *pump;
 	struct event ev;
 	struct keep keep; /* captured */
-	uint64_t gap;	  /* streamed: bytes missed since the last frame */
-	uint64_t missed;  /* streamed: in all */
+	uint64_t missed;  /* streamed: bytes beyond the limit */
 	uint64_t allow;	  /* streamed: bytes that may still be sent */
 	int fd;		  /* -1 at its end */
 	uint8_t kind;	  /* FR_OUT, FR_ERR */
@@ -40,7 +39,8 @@ struct pump {
 	struct frames q;
 	const struct pump_ops *ops;
 	void *arg;
-	int fd;	   /* frame pipe, -1 when the reader is gone */
+	struct spool *spool; /* of a process, else NULL; not owned */
+	int fd;	   /* frame pipe, -1 when the reader is gone or there is none */
 	int live;  /* SPAWN_STREAM */
 	int ended; /* the exit frame is queued */
 };
@@ -90,44 +90,26 @@ queue(struct pump *p, uint8_t kind, const uint8_t *data, size_t n)
 	}
 }
 
-/* Say what a slow reader missed, before what comes next. */
-static void
-say_gap(struct stream *s)
-{
-	uint8_t b[9];
-	int i;
-
-	if (s->gap == 0)
-		return;
-	b[0] = s->kind;
-	for (i = 0; i < 8; i++)
-		b[1 + i] = (uint8_t)(s->gap >> (8 * i));
-	queue(s->pump, FR_GAP, b, sizeof(b));
-	s->gap = 0;
-}
-
 static void
 take(struct stream *s, const uint8_t *data, size_t n)
 {
 	struct pump *p = s->pump;
-	size_t left;
 
+	if (p->spool != NULL) {
+		spool_put(p->spool, s->kind == FR_ERR, data, n);
+		return;
+	}
 	if (!p->live) {
 		queue(p, s->kind, data, keep_take(&s->keep, data, n));
 		return;
 	}
+	/* a slow reader misses nothing: the limit bounds what waits for it, as
+	 * it bounds what is captured */
 	if (n > s->allow) {
 		s->missed += n - s->allow;
 		n = (size_t)s->allow;
 	}
 	s->allow -= n;
-	left = frames_left(&p->q);
-	if (left + n > STREAM_MAX) {
-		s->gap += n;
-		s->missed += n;
-		return;
-	}
-	say_gap(s);
 	queue(p, s->kind, data, n);
 }
 
@@ -185,7 +167,7 @@ write_cb(evutil_socket_t fd, short what, void *arg)
 }
 
 struct pump *
-pump_new(struct event_base *base, int out, int err, int frames, uint16_t flags,
+pump_new(struct event_base *base, const struct pump_io *io, uint16_t flags,
     uint64_t max, const struct pump_ops *ops, void *arg)
 {
 	struct pump *p;
@@ -195,13 +177,14 @@ pump_new(struct event_base *base, int out, int err, int frames, uint16_t flags,
 		return NULL;
 	p->ops = ops;
 	p->arg = arg;
-	p->fd = frames;
+	p->fd = io->frames;
+	p->spool = io->spool;
 	p->live = (flags & SPAWN_STREAM) != 0;
 	p->s[0].kind = FR_OUT;
-	p->s[0].fd = out;
+	p->s[0].fd = io->out;
 	p->s[1].kind = FR_ERR;
-	p->s[1].fd = err;
-	event_assign(&p->wev, base, frames, EV_WRITE, write_cb, p);
+	p->s[1].fd = io->err;
+	event_assign(&p->wev, base, io->frames, EV_WRITE, write_cb, p);
 	for (i = 0; i < 2; i++) {
 		p->s[i].pump = p;
 		p->s[i].allow = max;
@@ -231,6 +214,7 @@ pump_free(struct pump *p)
 		stream_close(&p->s[i]);
 		keep_free(&p->s[i].keep);
 	}
+	event_del(&p->wev); /* it may be active without a descriptor */
 	if (p->fd != -1)
 		reader_gone(p);
 	frames_free(&p->q);
@@ -248,14 +232,25 @@ finish_stream(struct stream *s)
 	keep_tail(&s->keep, tail, n);
 	queue(s->pump, s->kind, tail[0], n[0]);
 	queue(s->pump, s->kind, tail[1], n[1]);
-	say_gap(s);
+}
+
+static void
+queue_end(struct pump *p, const struct run_end *e)
+{
+	struct wbuf w;
+
+	wbuf_init(&w, 256);
+	run_end_put(&w, e);
+	if (w.err)
+		log_warnx("out of memory for the end of a run");
+	else
+		queue(p, FR_EXIT, w.p, w.len);
+	wbuf_free(&w);
 }
 
 void
 pump_end(struct pump *p, struct run_end *e)
 {
-	struct wbuf w;
-
 	finish_stream(&p->s[0]);
 	finish_stream(&p->s[1]);
 	e->dropped_out = p->s[0].keep.dropped + p->s[0].missed;
@@ -264,13 +259,10 @@ pump_end(struct pump *p, struct run_end *e)
 		e->flags |= END_TRUNC_OUT;
 	if (e->dropped_err > 0)
 		e->flags |= END_TRUNC_ERR;
-	wbuf_init(&w, 256);
-	run_end_put(&w, e);
-	if (w.err)
-		log_warnx("out of memory for the end of a run");
+	if (p->spool != NULL)
+		spool_end(p->spool, e);
 	else
-		queue(p, FR_EXIT, w.p, w.len);
-	wbuf_free(&w);
+		queue_end(p, e);
 	p->ended = 1;
 	push(p);
 	/* what the pipe did not take brings write_cb back; else it is over,

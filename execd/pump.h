@@ -11,6 +11,7 @@
 
 struct event_base;
 struct pump;
+struct spool;
 
 struct pump_ops {
 	/* Bytes came (for the idle clock). */
@@ -21,10 +22,17 @@ struct pump_ops {
 	void (*done)(void *);
 };
 
-/* Take the read ends of stdout and stderr and the write end of the frame
- * pipe, all non-blocking; flags are enum spawn_flag, max is in bytes a
- * stream.  NULL with errno, and the descriptors stay the caller's. */
-struct pump *pump_new(struct event_base *, int out, int err, int frames,
+struct pump_io {
+	int out, err;	     /* read ends of stdout and stderr */
+	int frames;	     /* write end of the frame pipe, -1 with a spool */
+	struct spool *spool; /* where the output of a process goes, or NULL;
+			      * borrowed, and outlives the pump */
+};
+
+/* Take the descriptors, all non-blocking; flags are enum spawn_flag, max is in
+ * bytes a stream and does not bound a spool.  NULL with errno, and the
+ * descriptors stay the caller's. */
+struct pump *pump_new(struct event_base *, const struct pump_io *,
     uint16_t flags, uint64_t max, const struct pump_ops *, void *arg);
 void pump_free(struct pump *);
 /* Nothing more is read but what lies in the pipes now; queue the tails and

@@ -166,6 +166,7 @@ fill(struct conn *c, struct ask *a)
 	copy_tag(c, HF_IF_MATCH, a->if_match, sizeof(a->if_match));
 	copy_tag(
 	    c, HF_IF_NONE_MATCH, a->if_none_match, sizeof(a->if_none_match));
+	copy_tag(c, HF_LAST_EVENT_ID, a->last_event, sizeof(a->last_event));
 	copy_idem(c, a);
 	/* so that the key covers the content */
 	if (a->idem[0] != '\0' && a->body == ASK_BODY_CONTENT) {
@@ -194,6 +195,22 @@ keep_path(struct req *r, const struct args *as)
 	} else
 		return C_OK;
 	return r->path == NULL ? C_SRV_INTERNAL : C_OK;
+}
+
+/* The id that stands in the path is an argument like the others. */
+static enum code
+add_path_id(const char *id, struct args *as)
+{
+	struct arg *a;
+
+	if (id[0] == '\0')
+		return C_OK;
+	if (args_find(as, "id") != NULL)
+		return C_ARGS_INVALID;
+	if ((a = args_add(as, "id", A_QUERY)) == NULL ||
+	    arg_set_str(a, id, strlen(id)) == -1)
+		return C_ARGS_TOO_LARGE;
+	return C_OK;
 }
 
 /* What the rendering will need of the arguments. */
@@ -234,6 +251,8 @@ collect(struct conn *c, struct args *as, char *text, size_t len)
 		return code;
 	if (text != NULL && (code = body_parse(text, len, as,
 				 is_put(c) ? &c->req.content : NULL)) != C_OK)
+		return code;
+	if ((code = add_path_id(c->req.route.id, as)) != C_OK)
 		return code;
 	return keep(c, as);
 }

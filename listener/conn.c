@@ -440,10 +440,12 @@ conn_watch(struct conn *c)
 		return WANT_NONE;
 	if (n != 0)
 		return WANT_READ;
-	/* perhaps only half closed; but a command has nobody to run for */
+	/* perhaps only half closed; but a command has nobody to run for,
+	 * and events nobody to read them */
 	c->eof = 1;
 	return c->req.route.op != OP_NONE &&
-		       ops[c->req.route.op].stream == S_RUN
+		       (ops[c->req.route.op].stream == S_RUN ||
+			   ops[c->req.route.op].stream == S_SSE)
 		   ? STEP_GONE
 		   : WANT_NONE;
 }

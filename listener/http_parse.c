@@ -33,6 +33,7 @@ static const struct {
     F(HF_IDEMPOTENCY_KEY, "idempotency-key"),
     F(HF_CONTENT_DIGEST, "content-digest"),
     F(HF_FORWARDED_FOR, "x-forwarded-for"),
+    F(HF_LAST_EVENT_ID, "last-event-id"),
 };
 #undef F
 

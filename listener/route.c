@@ -28,6 +28,29 @@ find_rpc(const char *id, struct route *r)
 	r->op = op_find(id);
 }
 
+/* 1 when the path is that of the row; its {id} is kept then. */
+static int
+path_is(const char *want, const char *path, struct route *r)
+{
+	const char *brace = strchr(want, '{');
+	size_t before, n;
+
+	if (brace == NULL)
+		return strcmp(want, path) == 0;
+	before = (size_t)(brace - want);
+	if (strncmp(want, path, before) != 0)
+		return 0;
+	path += before;
+	n = strcspn(path, "/");
+	if (n == 0 || strcmp(brace + strlen("{id}"), path + n) != 0)
+		return 0;
+	if (n >= sizeof(r->id))
+		n = sizeof(r->id) - 1;
+	memcpy(r->id, path, n);
+	r->id[n] = '\0';
+	return 1;
+}
+
 void
 route_find(const char *method, size_t len, const char *path, struct route *r)
 {
@@ -43,8 +66,8 @@ route_find(const char *method, size_t len, const char *path, struct route *r)
 	}
 	for (i = 0; i < op_nroutes; i++) {
 		o = &op_routes[i];
-		if (strcmp(o->path, path) == 0 &&
-		    method_is(method, len, o->method)) {
+		if (method_is(method, len, o->method) &&
+		    path_is(o->path, path, r)) {
 			r->op = o->op;
 			r->binding = (uint8_t)o->binding;
 			r->known = 1;
@@ -65,7 +88,8 @@ route_body_max(const struct route *r, uint64_t max_json)
 	if (r->binding == B_BYTES)
 		return op->stream == S_PUT ? UINT64_MAX : max_json;
 	if ((op_param_find(op, "content") != NULL ||
-		op_param_find(op, "stdin") != NULL) &&
+		op_param_find(op, "stdin") != NULL ||
+		op_param_find(op, "data") != NULL) &&
 	    max_json < CONTENT_JSON_MAX)
 		return CONTENT_JSON_MAX;
 	return max_json;

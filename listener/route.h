@@ -18,6 +18,9 @@ struct route {
 	uint8_t rpc;	 /* POST /rpc/<id>, whether that exists or not */
 	uint8_t known;	 /* a row of ops.def or an rpc call */
 	char name[ABX_ID_MAX + 1]; /* the op's id as asked, may be "" */
+	/* what stands for {id} in the path, "" when nothing does; one that is
+	 * too long is cut, and then nobody's */
+	char id[ABX_ID_MAX + 1];
 };
 
 /* Always fills *r; what does not exist has op OP_NONE and is still asked of

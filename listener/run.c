@@ -18,8 +18,8 @@
 #include "common/proc.h"
 #include "listener/ask.h"
 #include "listener/conn.h"
+#include "common/run_render.h"
 #include "listener/pipe.h"
-#include "listener/run_render.h"
 #include "listener/send.h"
 
 #define PENDING_MAX (256 * 1024) /* unsent bytes before reading stops */
@@ -41,6 +41,7 @@ struct run {
 	uint64_t max; /* bytes kept of each */
 	int stream;
 	int has_end;
+	int still; /* what there is was told; the process runs on */
 	struct run_end end;
 	uint64_t quiet_until; /* us; a comment is due then */
 	int wait_in;	      /* RUN_IN was announced and did not come */
@@ -286,10 +287,12 @@ stream_end(struct conn *c)
 	char id[48];
 
 	flush_carry(c);
-	event_id(c->run, id);
-	wbuf_init(&w, 4096);
-	run_exit_event_put(&w, id, &c->run->end);
-	send_event(c, &w);
+	if (!c->run->still) {
+		event_id(c->run, id);
+		wbuf_init(&w, 4096);
+		run_exit_event_put(&w, id, &c->run->end);
+		send_event(c, &w);
+	}
 	send_end(c);
 }
 
@@ -339,9 +342,12 @@ on_exit_frame(struct conn *c, const uint8_t *p, size_t n)
 static int
 on_gap(struct conn *c, const uint8_t *p, size_t n)
 {
+	struct output *o;
 	struct rbuf b;
-	uint64_t missed;
+	struct wbuf w;
+	uint64_t missed, from;
 	uint8_t kind;
+	char id[48];
 
 	rbuf_init(&b, p, n);
 	kind = rget_u8(&b);
@@ -349,9 +355,42 @@ on_gap(struct conn *c, const uint8_t *p, size_t n)
 	if (rget_end(&b) == -1 || (kind != FR_OUT && kind != FR_ERR))
 		return lost(c);
 	flush_carry(c);
-	c->run->out[kind == FR_ERR].truncated = 1;
-	c->run->out[kind == FR_ERR].offset += missed;
+	o = &c->run->out[kind == FR_ERR];
+	o->truncated = 1;
+	from = o->offset;
+	o->offset += missed;
+	if (!c->run->stream)
+		return 0;
+	event_id(c->run, id);
+	wbuf_init(&w, 512);
+	run_gap_event_put(
+	    &w, kind == FR_ERR ? "stderr" : "stdout", id, from, missed);
+	send_event(c, &w);
 	return 0;
+}
+
+/* Where the output of a process begins for this follower. */
+static int
+on_at(struct conn *c, const uint8_t *p, size_t n)
+{
+	struct run *r = c->run;
+	struct rbuf b;
+
+	rbuf_init(&b, p, n);
+	r->out[0].offset = rget_u64(&b);
+	r->out[1].offset = rget_u64(&b);
+	return rget_end(&b) == -1 || !r->stream ? lost(c) : 0;
+}
+
+/* The process runs on, but only what was there is wanted. */
+static int
+on_still(struct conn *c, size_t n)
+{
+	if (n != 3 || !c->run->stream)
+		return lost(c);
+	c->run->still = 1;
+	c->run->has_end = 1;
+	return finish(c);
 }
 
 static int
@@ -370,6 +409,10 @@ on_frame(struct conn *c, uint8_t kind, const uint8_t *p, size_t n)
 		return 0;
 	case FR_GAP:
 		return on_gap(c, p, n);
+	case FR_AT:
+		return on_at(c, p, n);
+	case FR_END:
+		return on_still(c, n);
 	case FR_EXIT:
 		return on_exit_frame(c, p, n);
 	default:

@@ -16,6 +16,7 @@
 #include "common/log.h"
 #include "common/proc.h"
 #include "monitor/mon.h"
+#include "monitor/proc.h"
 #include "monitor/work.h"
 
 /* The arguments of a large ask, from its sealed memfd.  0 or -1. */
@@ -264,10 +265,15 @@ answer_cancel(struct req *r, struct imsg *m)
 		(void)peer_send(r->peer, MP_CANCEL, r->rid, -1, NULL);
 		req_remember_cancelled(r->rid);
 		req_owed(r, NULL);
+	} else if (req_owed_by(r, PROC_EXECD) && !r->is_run) {
+		/* only an answer; it comes or it does not */
+		req_remember_cancelled(r->rid);
+		req_owed(r, NULL);
 	} else if (req_owed_by(r, PROC_EXECD))
 		(void)peer_send(r->peer, ME_CANCEL, r->rid, -1, NULL);
 	else
 		idem_leave(r);
+	proc_unwait(r);
 	req_enter(r, RS_CANCELLED);
 	return 0;
 }

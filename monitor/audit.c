@@ -23,6 +23,7 @@
 #include "common/log.h"
 #include "common/proc.h"
 #include "monitor/mon.h"
+#include "monitor/proctab.h"
 
 #define MAX_SINKS 16
 #define LINE_MAX (128 * 1024)
@@ -216,16 +217,11 @@ put_list(const char *name, const struct strlist *l)
 	json_raw_put(&line, "]");
 }
 
+/* How a program ended; nothing of one whose end was not seen. */
 static void
-put_run(const struct req *r)
+put_end(const struct run_end *e)
 {
-	const struct run_end *e = &r->end;
-	const char *prog =
-	    r->dec.spawn.progs.n > 0 ? r->dec.spawn.progs.v[0] : "";
-
-	put_argv_hash(&r->dec.spawn.argv);
-	put_str("program", prog);
-	if (!r->end_seen || (e->flags & END_LOST) != 0)
+	if ((e->flags & END_LOST) != 0)
 		return;
 	if (WIFEXITED(e->status))
 		put_uint("exit_code", (uint64_t)WEXITSTATUS(e->status));
@@ -236,6 +232,18 @@ put_run(const struct req *r)
 	put_bool(
 	    "truncated", (e->flags & (END_TRUNC_OUT | END_TRUNC_ERR)) != 0);
 	put_uint("sandbox_layers", e->layers);
+}
+
+static void
+put_run(const struct req *r)
+{
+	const char *prog =
+	    r->dec.spawn.progs.n > 0 ? r->dec.spawn.progs.v[0] : "";
+
+	put_argv_hash(&r->dec.spawn.argv);
+	put_str("program", prog);
+	if (r->end_seen)
+		put_end(&r->end);
 }
 
 void
@@ -263,12 +271,41 @@ audit_request(const struct req *r, const char *outcome)
 		put_paths(r);
 	if (r->dec.spawn.argv.n > 0 && !r->checking)
 		put_run(r);
+	if (r->proc_mark[0] != '\0')
+		put_str("process", r->proc_mark);
 	if (r->dec.rules.n > 0)
 		put_list("rules", &r->dec.rules);
 	put_uint("bytes_in", r->fin.bytes_in);
 	put_uint("bytes_out", r->fin.bytes_out);
 	put_str("remote_addr", r->ask.remote);
 	put_str("outcome", outcome);
+	line_end();
+}
+
+void
+audit_process(const struct proc *p)
+{
+	char mark[7];
+
+	if (nsinks == 0)
+		return;
+	strlcpy(mark, p->id, sizeof(mark));
+	line_begin();
+	put_str("request_id", p->reqid);
+	put_str("op", "process.end");
+	put_str("principal", p->owner);
+	json_raw_put(&line, ",\"roles\":[]");
+	put_bool("allowed", 1);
+	put_str("code", codes[C_OK].code);
+	put_uint("status", 0);
+	put_uint("duration_ms", p->end.us / 1000);
+	put_str("process", mark);
+	put_str("program", p->program);
+	put_end(&p->end);
+	put_str("remote_addr", p->remote);
+	put_str("outcome", (p->end.flags & END_LOST) != 0	 ? "lost"
+			   : (p->end.flags & END_CANCELLED) != 0 ? "cancelled"
+								 : "ok");
 	line_end();
 }
 

@@ -19,6 +19,7 @@
 #include "common/log.h"
 #include "common/proc.h"
 #include "monitor/mon.h"
+#include "monitor/proc.h"
 
 #define MAX_CLIENTS 16
 
@@ -119,6 +120,7 @@ verb_panic(struct client *c, uint64_t id)
 	mon.panic = 1;
 	log_warnx("panic: every command is killed and none may start");
 	req_each(kill_run, NULL);
+	proc_kill_all();
 	reply(c, id, 1, json_pack("{s:b}", "panic", 1));
 }
 

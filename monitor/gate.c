@@ -61,6 +61,10 @@ static const struct gate_row {
     /* in ANSWERED of a held run that was given up */
     {PROC_EXECD, ME_FAILED, S(CANCELLED) | S(ENDING) | S(ANSWERED), GH_END},
     {PROC_EXECD, ME_END, S(CANCELLED), GH_END},
+    /* processes */
+    {PROC_EXECD, ME_DONE, S(WORK), GH_EXEC_DONE},
+    {PROC_EXECD, ME_DONE, S(CANCELLED), GH_DROP},
+    {PROC_EXECD, ME_END, S(PROCESS), GH_PROCESS_END},
 };
 
 enum gate_handler

@@ -22,6 +22,7 @@ enum gate_state {
 	RS_ANSWERED,  /* the listener owes FIN */
 	RS_ENDING,    /* FIN was seen, execd owes END */
 	RS_CANCELLED, /* withdrawn; the listener owes FIN */
+	RS_PROCESS,   /* no request any more: a process that runs on */
 	RS_COUNT
 };
 
@@ -52,6 +53,8 @@ enum gate_handler {
 	GH_IN,
 	GH_FAILED,
 	GH_END,
+	GH_EXEC_DONE,
+	GH_PROCESS_END,
 	GH_DROP /* late answer to a withdrawn request: close and forget */
 };
 

@@ -17,6 +17,7 @@
 #include "common/proc.h"
 #include "monitor/load.h"
 #include "monitor/mon.h"
+#include "monitor/proc.h"
 #include "monitor/work.h"
 
 struct mon mon;
@@ -45,6 +46,7 @@ static const req_handler handlers[] = {
     [GH_IN] = worker_in,
     [GH_FAILED] = worker_failed,
     [GH_END] = worker_end,
+    [GH_EXEC_DONE] = proc_done,
 };
 
 void
@@ -70,6 +72,13 @@ mon_broken(struct peer *p, const char *what)
 	mon_tell_child(PC_BROKEN, p);
 }
 
+/* What execd says once to a request that is no run. */
+static int
+answers_once(uint16_t type)
+{
+	return type == ME_RUN || type == ME_DONE;
+}
+
 /* A late answer is one that is still owed to a request that was withdrawn: by
  * pathd for a number that is remembered, by execd until END. */
 static int
@@ -77,7 +86,9 @@ late(const struct peer *p, const struct req *r, const struct imsg *m)
 {
 	if (p->kind == PROC_PATHD)
 		return req_was_cancelled(m->id, m->type != MP_PUT_ANS);
-	return r != NULL && r->peer == p;
+	if (r != NULL && r->peer == p)
+		return 1;
+	return answers_once(m->type) && req_was_cancelled(m->id, 1);
 }
 
 static int
@@ -85,6 +96,7 @@ dispatch(struct peer *p, struct imsg *m, const char **why)
 {
 	enum gate_state state = RS_FREE;
 	enum gate_handler h;
+	struct proc *q = NULL;
 	struct req *r = NULL;
 
 	if (msg_check(m, why) == -1)
@@ -94,14 +106,25 @@ dispatch(struct peer *p, struct imsg *m, const char **why)
 					     : req_by_rid(m->id);
 	else if (m->id != 0)
 		return -1;
-	if (r != NULL)
+	/* a process took over the number of the request that started it */
+	if (p->kind == PROC_EXECD && m->type == ME_END)
+		q = proc_by_run(p, m->id);
+	if (q != NULL)
+		state = RS_PROCESS;
+	else if (r != NULL)
 		state = r->state;
 	/* if anything: withdrawn, or gone on without the answer of pathd */
 	if (p->kind == PROC_PATHD && !gate_unbound(m->type) &&
 	    (r == NULL || r->peer != p))
 		state = RS_CANCELLED;
+	else if (r == NULL && p->kind == PROC_EXECD && answers_once(m->type))
+		state = RS_CANCELLED;
 	h = gate_check(p->kind, m->type, state);
 	*why = "not permitted now";
+	if (h == GH_PROCESS_END) {
+		*why = "malformed";
+		return proc_end(q, m);
+	}
 	if (h == GH_NONE || (h == GH_DROP && !late(p, r, m)) ||
 	    (r != NULL && p->kind != PROC_LISTENER && h != GH_DROP &&
 		r->peer != p && r->holder != p))
@@ -312,6 +335,7 @@ mon_start(struct event_base *base, int sock)
 	random_bytes(mon.hmac_key, sizeof(mon.hmac_key));
 	random_bytes(mon.argv_key, sizeof(mon.argv_key));
 	audit_init(mon.sinks.n);
+	proc_init();
 }
 
 static void

@@ -15,7 +15,9 @@
 #include "monitor/gate.h"
 #include "policy/policy.h"
 
+struct event;
 struct event_base;
+struct proc;
 
 /* A sibling process as the monitor sees it.  Snapshots and requests hold
  * references; a lost one stays until nobody does. */
@@ -80,6 +82,11 @@ struct req {
 	struct idem *idem;	 /* the key it works for, or NULL */
 	struct idem *idem_wait;	 /* the key whose answer it waits for */
 	struct req *idem_next;
+	struct proc *proc;   /* that it starts, until STARTED */
+	struct proc *waited; /* whose end it waits for, or NULL */
+	struct req *wait_next;
+	struct event *wait_timer;
+	char proc_mark[7]; /* how the id of its process begins, or "" */
 	/* how it went, for the audit */
 	uint16_t status; /* HTTP status answered, 0: none yet */
 	enum code code;
@@ -119,6 +126,8 @@ enum snap_need { NEED_PATHD = 1, NEED_EXECD = 2 };
 int snap_load(int fd, uint32_t epoch, unsigned need, const char **why);
 struct snap *snap_ref(struct snap *);
 void snap_unref(struct snap *);
+/* A principal that this configuration does not know. */
+int snap_vanished(const struct snap *, const struct principal *);
 /* A worker for that epoch came up. */
 void snap_connect(struct peer *);
 /* A worker answered: announce the start, or go over to the next snapshot. */
@@ -269,6 +278,8 @@ void audit_init(size_t nsinks);
 /* Take a descriptor for sink i; the one before is closed. */
 void audit_set(size_t i, int fd);
 void audit_request(const struct req *, const char *outcome);
+/* The end of a process. */
+void audit_process(const struct proc *);
 void audit_rejects(enum code, uint32_t count);
 /* One core.reload record; new is NULL and why says it when it failed. */
 void audit_reload(const char *old, const char *new, const char *why);

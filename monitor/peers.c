@@ -12,6 +12,7 @@
 #include "common/log.h"
 #include "common/proc.h"
 #include "monitor/mon.h"
+#include "monitor/proc.h"
 #include "monitor/work.h"
 
 #define DEAF_BYTES (16U * 1024 * 1024)
@@ -283,7 +284,9 @@ withdraw(struct req *r, void *arg)
 	if (req_owed_by(r, PROC_PATHD)) {
 		(void)peer_send(r->peer, MP_CANCEL, r->rid, -1, NULL);
 		req_remember_cancelled(r->rid);
-	} else if (req_owed_by(r, PROC_EXECD)) {
+	} else if (req_owed_by(r, PROC_EXECD) && !r->is_run)
+		req_remember_cancelled(r->rid);
+	else if (req_owed_by(r, PROC_EXECD)) {
 		(void)peer_send(r->peer, ME_CANCEL, r->rid, -1, NULL);
 		if (!r->fin_seen) {
 			/* its END still comes and is still audited */
@@ -308,7 +311,9 @@ peer_gone(struct peer *p)
 		mon.listener = NULL;
 		peerid_clear();
 		req_each(withdraw, p);
-	} else
+	} else {
+		proc_peer_lost(p);
 		req_each(worker_lost, p);
+	}
 	peer_unref(p);
 }

@@ -10,6 +10,7 @@
 
 #include "common/proc.h"
 #include "monitor/mon.h"
+#include "monitor/proc.h"
 
 #define BUCKETS 256
 #define CANCELLED 4096 /* withdrawn ids that are remembered */
@@ -190,6 +191,8 @@ req_finish(struct req *r, const char *outcome)
 {
 	audit_request(r, outcome);
 	idem_end(r);
+	proc_unwait(r);
+	proc_release(r);
 	req_enter(r, RS_FREE);
 	live_bytes -= r->body_bytes;
 	unlink_req(r);

@@ -18,6 +18,7 @@
 #include "common/log.h"
 #include "common/proc.h"
 #include "monitor/mon.h"
+#include "monitor/proc.h"
 
 #define POLICY_MAX (32 * 1024 * 1024)
 
@@ -201,9 +202,8 @@ tell_reloaded(uint32_t epoch, int ok, const char *text)
 	wbuf_free(&w);
 }
 
-/* A principal that the new configuration does not know. */
-static int
-vanished(const struct snap *s, const struct principal *who)
+int
+snap_vanished(const struct snap *s, const struct principal *who)
 {
 	size_t i;
 
@@ -221,7 +221,7 @@ vanished(const struct snap *s, const struct principal *who)
 static void
 revoke_req(struct req *r, void *arg)
 {
-	if (r->ask.op == OP_core_health || !vanished(mon.cur, &r->who))
+	if (r->ask.op == OP_core_health || !snap_vanished(mon.cur, &r->who))
 		return;
 	if (req_owed_by(r, PROC_EXECD))
 		(void)peer_send(r->peer, ME_CANCEL, r->rid, -1, NULL);
@@ -240,6 +240,7 @@ swap(void)
 	audit_reload(old->revision, mon.cur->revision, NULL);
 	snap_configure_listener();
 	req_each(revoke_req, NULL);
+	proc_revoke();
 	tell_reloaded(mon.cur->epoch, 1, mon.cur->revision);
 	control_reloaded(1, mon.cur->revision);
 	snap_unref(old);

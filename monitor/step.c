@@ -84,7 +84,7 @@ send_resolve(struct req *r)
 	v.n = r->plan.nitems;
 	if (is_lone_open(r) && ops[r->call.op].stream == S_FILE)
 		v.flags = RESOLVE_OPEN;
-	else if (is_lone_open(r) && ops[r->call.op].stream == S_RUN)
+	else if (is_lone_open(r) && (ops[r->call.op].needs & N_COMMANDS) != 0)
 		v.flags = RESOLVE_OPENDIR;
 	r->wanted = work_wanted(v.flags);
 	wbuf_init(&w, IMSG_MAX_PAYLOAD);

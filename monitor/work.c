@@ -15,6 +15,7 @@
 #include "common/frame.h"
 #include "common/log.h"
 #include "monitor/mon.h"
+#include "monitor/proc.h"
 
 static const struct facts *
 facts_of(const struct req *r, size_t path)
@@ -404,6 +405,13 @@ static const struct {
     {OP_files_move, work_move},
     {OP_files_delete, work_delete},
     {OP_commands_run, work_run_start},
+    {OP_process_start, work_run_start},
+    {OP_process_list, proc_list},
+    {OP_process_get, proc_get},
+    {OP_process_output, proc_output},
+    {OP_process_stdin, proc_stdin},
+    {OP_process_wait, proc_wait},
+    {OP_process_signal, proc_signal},
 };
 
 void

@@ -17,14 +17,15 @@
 #include "common/glob.h"
 #include "common/log.h"
 #include "monitor/mon.h"
+#include "monitor/proc.h"
 #include "monitor/work.h"
 
 #define KILL_GRACE_MS 2000
 #define SPAWN_BYTES_MAX (8U * 1024 * 1024) /* execd takes no more */
+#define SPOOL_BYTES (1024 * 1024) /* kept of each stream of a process */
 
-/* A sealed memfd with these bytes, or -1. */
-static int
-sealed(const void *p, size_t n)
+int
+work_sealed(const void *p, size_t n)
 {
 	const uint8_t *q = p;
 	size_t done = 0;
@@ -145,6 +146,42 @@ send_covers(struct req *r)
 	return rc;
 }
 
+static void
+put_feed(struct wbuf *w, uint64_t run, int eof)
+{
+	wbuf_init(w, 16);
+	wput_u64(w, run);
+	wput_u8(w, eof ? 1 : 0);
+}
+
+void
+work_feed(struct req *r, struct peer *p, uint64_t run, int data, int eof)
+{
+	struct wbuf w;
+
+	put_feed(&w, run, eof);
+	work_send(r, p, ME_FEED, data, &w);
+	wbuf_free(&w);
+}
+
+/* The stdin that a process is started with; nobody waits for it. */
+static void
+first_input(struct req *r)
+{
+	const struct arg *a = args_find(&r->ask.args, "stdin");
+	struct wbuf w;
+	int fd;
+
+	if (a == NULL || (fd = work_sealed(a->s, a->len)) == -1) {
+		(void)peer_send(r->peer, ME_CANCEL, r->rid, -1, NULL);
+		return;
+	}
+	put_feed(&w, r->rid, !ask_bool(r, "stdin_open"));
+	if (peer_send(r->peer, ME_FEED, r->rid, fd, &w) == -1)
+		(void)peer_send(r->peer, ME_CANCEL, r->rid, -1, NULL);
+	wbuf_free(&w);
+}
+
 /* *dirfd is taken; -1 when there is no working directory of the policy. */
 static void
 send_order(struct req *r, struct wbuf *w, int *dirfd)
@@ -152,7 +189,7 @@ send_order(struct req *r, struct wbuf *w, int *dirfd)
 	int fd = -1;
 
 	if (w->len > ABX_INLINE_BODY) {
-		if ((fd = sealed(w->p, w->len)) == -1) {
+		if ((fd = work_sealed(w->p, w->len)) == -1) {
 			answer_error(r, C_SRV_UNAVAILABLE, NULL, NULL, 1);
 			return;
 		}
@@ -180,8 +217,11 @@ static void
 spawn(struct req *r, int *dirfd)
 {
 	struct spawn *s = &r->dec.spawn;
+	int keep = r->call.op == OP_process_start;
 	struct wbuf w;
 
+	if (keep && proc_reserve(r) == -1)
+		return;
 	if (!peer_can_take(r->snap->execd) || !req_room_to_end(r)) {
 		answer_error(r, C_SRV_UNAVAILABLE, NULL, NULL, 1);
 		return;
@@ -189,14 +229,20 @@ spawn(struct req *r, int *dirfd)
 	if (r->covers.n > 0)
 		s->flags |= SPAWN_HOLD;
 	s->grace_ms = KILL_GRACE_MS;
-	if (ask_has(r, "stdin"))
+	if (ask_has(r, "stdin") || (keep && ask_bool(r, "stdin_open")))
 		s->flags |= SPAWN_STDIN;
-	if (ask_bool(r, "stream") || (r->ask.flags & ASK_SSE) != 0)
+	if (keep) {
+		s->flags |= SPAWN_KEEP;
+		s->max_output = SPOOL_BYTES;
+	} else if (ask_bool(r, "stream") || (r->ask.flags & ASK_SSE) != 0)
 		s->flags |= SPAWN_STREAM;
 	if (order_put(&w, s) == -1)
 		answer_error(r, C_ARGS_TOO_LARGE, NULL, NULL, 0);
-	else
+	else {
 		send_order(r, &w, dirfd);
+		if (keep && r->peer != NULL && ask_has(r, "stdin"))
+			first_input(r);
+	}
 	wbuf_free(&w);
 }
 

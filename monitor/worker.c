@@ -12,6 +12,7 @@
 #include "common/hash.h"
 #include "common/log.h"
 #include "monitor/mon.h"
+#include "monitor/proc.h"
 #include "monitor/work.h"
 
 /* ---- facts ---- */
@@ -270,12 +271,15 @@ int
 worker_started(struct req *r, struct imsg *m)
 {
 	struct rbuf b;
+	uint32_t pid;
 
 	rbuf_init(&b, m->payload, m->len);
-	rget_u32(&b);
+	pid = rget_u32(&b);
 	if (!r->is_run || r->started || rget_end(&b) == -1)
 		return -1;
 	r->started = 1;
+	if (r->proc != NULL)
+		proc_started(r, pid);
 	return 0;
 }
 
@@ -301,7 +305,9 @@ answer_run(struct req *r)
 int
 worker_run(struct req *r, struct imsg *m)
 {
-	if (!r->is_run || !r->started || r->frame_fd != -1)
+	if (!r->is_run)
+		return proc_follow_ans(r, m);
+	if (!r->started || r->frame_fd != -1 || r->proc != NULL)
 		return -1;
 	r->frame_fd = m->fd;
 	m->fd = -1;
@@ -373,6 +379,9 @@ worker_end(struct req *r, struct imsg *m)
 	if (run_end_get(&b, &r->end) == -1 || rget_end(&b) == -1)
 		return -1;
 	r->end_seen = 1;
+	/* a process that nobody was told of */
+	if (r->proc != NULL)
+		(void)peer_send(r->peer, ME_FORGET, r->rid, -1, NULL);
 	req_owed(r, NULL);
 	if (r->state == RS_WORK)
 		/* ended before it was answered for: it never ran */

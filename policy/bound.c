@@ -125,6 +125,10 @@ bound_call(const struct call *c, const struct stmt *st, struct decision *d)
 	    least(bound_bytes(st->rule, op), asked(c->args, "max_bytes", 1));
 	d->max_entries = least(
 	    bound_entries(st->rule, op), asked(c->args, "max_entries", 1));
+	d->wait_ms = LIMIT_NONE;
+	if ((op->limits & L_TIMEOUT) != 0 && (op->needs & N_COMMANDS) == 0)
+		d->wait_ms =
+		    least(l->timeout_ms, asked(c->args, "timeout", 1000));
 	d->rate_count = l->rate_count;
 	d->rate_period_ms = l->rate_period_ms;
 	d->concurrency = l->concurrency;

@@ -150,7 +150,8 @@ cscope_copy(struct cscope *c, const struct command_scope *from,
 	    env_snapshot(&c->env_pass, &from->env_pass, snapshot) == -1 ||
 	    strlist_copy(&c->env_set, &from->env_set) == -1 ||
 	    strlist_copy(&c->env_deny, &from->env_deny) == -1 ||
-	    strlist_copy(&c->env_fixed, &from->env_fixed) == -1)
+	    strlist_copy(&c->env_fixed, &from->env_fixed) == -1 ||
+	    strlist_copy(&c->signals, &from->signals) == -1)
 		return -1;
 	return 0;
 }
@@ -187,6 +188,7 @@ cscope_clear(struct cscope *c)
 	strlist_clear(&c->env_set);
 	strlist_clear(&c->env_deny);
 	strlist_clear(&c->env_fixed);
+	strlist_clear(&c->signals);
 	free(c->path_env);
 	pscope_clear(&c->cwd);
 }

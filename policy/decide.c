@@ -277,6 +277,25 @@ denies_fill(struct decider *de, const struct prule *r)
 	return de->d->deny.n > ABX_MAX_DENY || bytes > ABX_DENY_MAX;
 }
 
+/* The statement's list; without a command scope the usual four. */
+static int
+signal_admitted(const struct prule *r, const struct args *args)
+{
+	static const char *const usual[] = {"TERM", "INT", "KILL", "HUP"};
+	const char *name = policy_arg_str(args, "signal");
+	size_t i;
+
+	if (name == NULL)
+		return 0;
+	for (i = 0; r->has_commands && i < r->commands.signals.n; i++)
+		if (strcmp(r->commands.signals.v[i], name) == 0)
+			return 1;
+	for (i = 0; !r->has_commands && i < nitems(usual); i++)
+		if (strcmp(usual[i], name) == 0)
+			return 1;
+	return 0;
+}
+
 /* Fill the decision from the winner: 0 or -1. */
 static int
 winner_fill(struct decider *de, const struct pcand *cand)
@@ -296,6 +315,13 @@ winner_fill(struct decider *de, const struct pcand *cand)
 	if (r == 1) {
 		d->allowed = 0;
 		d->code = C_POL_PATH_DENIED;
+		return 0;
+	}
+	if (de->call->op == OP_process_signal &&
+	    !signal_admitted(cand->st->rule, de->call->args)) {
+		d->allowed = 0;
+		d->code = C_POL_SIGNAL_NOT_ALLOWED;
+		d->param = "signal";
 		return 0;
 	}
 	if (de->priv->cmd.given &&

@@ -166,6 +166,7 @@ struct cscope {
 	size_t nallow, ndeny;
 	int shell, unrestricted, has_cwd, head_tail, no_fork;
 	struct strlist exec_dirs, env_pass, env_set, env_deny, env_fixed;
+	struct strlist signals;
 	char *path_env; /* exec_dirs joined */
 	struct pscope cwd;
 	uint64_t timeout_ms, idle_ms, max_output, cpu_s, memory, procs;

@@ -298,7 +298,7 @@ struct decision {
 	struct strlist deny; /* absolute patterns for pathd: the statement's,
 				 the deny rules' and the system's */
 	/* limits; UINT64_MAX: none */
-	uint64_t max_bytes, max_entries;
+	uint64_t max_bytes, max_entries, wait_ms;
 	/* rate (count 0: none) and concurrency (0: none), and the key that
 	 * counts them: selector of the winning statement */
 	uint32_t rate_count;

@@ -11,7 +11,7 @@
 #include <jansson.h>
 
 #include "common/hash.h"
-#include "listener/run_render.h"
+#include "common/run_render.h"
 #include "regress/fuzz/fuzz.h"
 
 /* Its integers have a bit less than ours, and output may hold anything. */

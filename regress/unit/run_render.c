@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "listener/run_render.h"
+#include "common/run_render.h"
 
 static void
 check_text(struct wbuf *w, const char *want)

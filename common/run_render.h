@@ -3,8 +3,8 @@
  *
  * Results and events of commands as JSON and as server-sent events.  Pure.
  */
-#ifndef LISTENER_RUN_RENDER_H
-#define LISTENER_RUN_RENDER_H
+#ifndef ABX_RUN_RENDER_H
+#define ABX_RUN_RENDER_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -31,6 +31,10 @@ void run_result_put(struct wbuf *, const struct run_end *,
  * {"offset","data","encoding"}; that of "exit" is the result object. */
 void run_output_event_put(struct wbuf *, const char *name, const char *id,
     uint64_t offset, const uint8_t *p, size_t len);
+/* Bytes that a slow reader, or one that came late, does not get; data is
+ * {"stream","offset","bytes"}. */
+void run_gap_event_put(struct wbuf *, const char *stream, const char *id,
+    uint64_t offset, uint64_t bytes);
 void run_exit_event_put(struct wbuf *, const char *id, const struct run_end *);
 
 #endif

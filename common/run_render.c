@@ -4,7 +4,7 @@
  * Rendering of runs.  Pure.  Output that is UTF-8 is text, anything else is
  * base64; a character that only the cut broke is dropped (design: results).
  */
-#include "listener/run_render.h"
+#include "common/run_render.h"
 
 #include <sys/wait.h>
 
@@ -215,6 +215,18 @@ run_output_event_put(struct wbuf *w, const char *name, const char *id,
 	json_raw_put(w, ",\"encoding\":\"");
 	json_raw_put(w, encoding);
 	json_raw_put(w, "\"}\n\n");
+}
+
+void
+run_gap_event_put(struct wbuf *w, const char *stream, const char *id,
+    uint64_t offset, uint64_t bytes)
+{
+	put_event(w, "gap", id);
+	json_raw_put(w, "{\"stream\":\"");
+	json_raw_put(w, stream);
+	put_num(w, "\",\"offset\":", offset);
+	put_num(w, ",\"bytes\":", bytes);
+	json_raw_put(w, "}\n\n");
 }
 
 void
