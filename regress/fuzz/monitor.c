@@ -195,7 +195,9 @@ to_worker(enum proc_kind kind, const struct imsg *m)
 		break;
 	default:
 		CHECK(m->type == MP_ROOTS || m->type == MP_PUT_END ||
-		      m->type == MP_CANCEL || m->type == ME_CANCEL);
+		      m->type == MP_CANCEL || m->type == ME_CANCEL ||
+		      m->type == ME_SIGNAL || m->type == ME_FOLLOW ||
+		      m->type == ME_FEED || m->type == ME_FORGET);
 		return;
 	}
 	if (norders == nitems(orders))
