@@ -6,6 +6,8 @@
  */
 #include "monitor/confdirs.h"
 
+#include "common/glob.h"
+
 #include <sys/stat.h>
 #include <errno.h>
 #include <limits.h>
@@ -136,23 +138,6 @@ confdirs_canonical(const char *path)
 	return strdup(out);
 }
 
-char *
-confdirs_canonical_cb(const char *path, void *arg)
-{
-	return confdirs_canonical(path);
-}
-
-int
-confdirs_within(const char *path, const char *dir)
-{
-	size_t n = strlen(dir);
-
-	if (strcmp(dir, "/") == 0)
-		return path[0] == '/';
-	return strncmp(path, dir, n) == 0 &&
-	       (path[n] == '\0' || path[n] == '/');
-}
-
 static int
 has(const struct strlist *l, const char *s)
 {
@@ -168,6 +153,73 @@ static int
 add_new(struct strlist *l, const char *s)
 {
 	return has(l, s) ? 0 : strlist_add(l, s, strlen(s));
+}
+
+/* What the glob says with the part before its first wildcard as that really
+ * lies: a new string, or NULL when that is the same, or errno is ENOMEM. */
+static char *
+respelled(const char *glob)
+{
+	size_t n = strcspn(glob, "*?[");
+	char *head, *real, *text = NULL;
+
+	/* whole components only */
+	if (glob[n] != '\0')
+		while (n > 0 && glob[n] != '/')
+			n--;
+	while (n > 1 && glob[n] == '\0' && glob[n - 1] == '/')
+		n--;
+	errno = ENOMEM;
+	if (n == 0 || (head = strndup(glob, n)) == NULL)
+		return n == 0 ? (errno = 0, NULL) : NULL;
+	if ((real = confdirs_canonical(head)) == NULL)
+		errno = errno == ENOMEM ? ENOMEM : 0;
+	else if (strcmp(real, head) == 0)
+		errno = 0;
+	else {
+		n += strspn(glob + n, "/");
+		errno = ENOMEM;
+		text = glob_quote(real, glob + n);
+	}
+	free(real);
+	free(head);
+	return text;
+}
+
+int
+confdirs_respell(struct strlist *globs)
+{
+	size_t i, n = globs->n;
+	char *text;
+	int r = 0;
+
+	for (i = 0; i < n && r == 0; i++) {
+		if (globs->v[i][0] != '/')
+			continue;
+		if ((text = respelled(globs->v[i])) != NULL)
+			r = add_new(globs, text);
+		else if (errno == ENOMEM)
+			r = -1;
+		free(text);
+	}
+	return r;
+}
+
+char *
+confdirs_canonical_cb(const char *path, void *arg)
+{
+	return confdirs_canonical(path);
+}
+
+int
+confdirs_within(const char *path, const char *dir)
+{
+	size_t n = strlen(dir);
+
+	if (strcmp(dir, "/") == 0)
+		return path[0] == '/';
+	return strncmp(path, dir, n) == 0 &&
+	       (path[n] == '\0' || path[n] == '/');
 }
 
 /* Add a directory, as spelled and as it really is. */

@@ -27,6 +27,10 @@ char *confdirs_run(
 char *confdirs_canonical(const char *path);
 /* 1 when path is dir or lies below it; both absolute and normal. */
 int confdirs_within(const char *path, const char *dir);
+/* Add to deny globs what they say of the places where their directories really
+ * lie, since links on the way are resolved before a path is compared.  0, or
+ * -1 out of memory. */
+int confdirs_respell(struct strlist *globs);
 /* confdirs_canonical as conf_world wants it; arg is not used. */
 char *confdirs_canonical_cb(const char *path, void *arg);
 /*

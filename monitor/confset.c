@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "monitor/confdirs.h"
+#include "policy/model.h"
 
 const char *
 confset_severity(enum find_sev sev)
@@ -136,6 +137,27 @@ check_roots(struct confset *cs)
 	}
 }
 
+/* A deny holds however the way to the place is spelled. */
+static int
+respell_denies(struct conf_rules *rs)
+{
+	struct rule *r;
+	size_t i, k;
+
+	for (i = 0; i < rs->n; i++) {
+		r = &rs->v[i];
+		if (confdirs_respell(&r->deny_paths) == -1 ||
+		    confdirs_respell(&r->paths.deny) == -1 ||
+		    confdirs_respell(&r->commands.cwd.deny) == -1 ||
+		    confdirs_respell(&r->agent.workdir.deny) == -1)
+			return -1;
+		for (k = 0; k < r->nparams; k++)
+			if (confdirs_respell(&r->params[k].scope.deny) == -1)
+				return -1;
+	}
+	return 0;
+}
+
 static int
 compile(struct confset *cs)
 {
@@ -166,6 +188,8 @@ confset_load(struct confset *cs, const struct confset_opts *o)
 	cs->conf = conf_load(cs->files.v, cs->files.n, &cs->world, &cs->found);
 	if (cs->conf == NULL)
 		return has_errors(&cs->found) ? 0 : -1;
+	if (respell_denies(cs->conf->rules) == -1)
+		return -1;
 	conf_lint(cs->conf, &cs->world, &cs->found);
 	if (cs->conf->state_dir == NULL) {
 		if (!has_errors(&cs->found))

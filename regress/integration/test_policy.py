@@ -23,6 +23,8 @@ class Who(Case):
         w.link("w/home/alice/to-bob", w / "w/home/bob/own.txt")
         w.put("w/pub/p.txt", "public")
         w.put("w/pub/secret/s.txt", MARKER)
+        w.put("w/pub/closed/s.txt", MARKER)
+        w.link("way", w.w)
 
     @classmethod
     def conf(cls, w):
@@ -36,6 +38,7 @@ class Who(Case):
              "paths": {"roots": [w.w]}},
             {"allow": ["core.check", "core.capabilities"]},
             {"deny": "files.*", "paths": ["secret"], "reason": "no secrets"},
+            {"deny": "files.*", "paths": [w / "way/pub/closed/*"]},
             {"deny": "files.delete", "principals": ["id:bob"],
              "reason": "bob keeps it all"}]}
 
@@ -75,6 +78,13 @@ class Who(Case):
                 "the author's reason")
         self.ok(svc.rpc("files.delete", {"path": "new2"}, token=ALICE) if
                 svc.upload("new2", b"x", token=ALICE) else None)
+
+    def test_deny_spelled_through_a_link(self):
+        for token in (ADMIN, GUEST):
+            for name in ("w", "way"):
+                self.refused(self.svc.download(
+                    self.world / (name + "/pub/closed/s.txt"), token=token),
+                    403, "policy.path_denied", what=name)
 
     def test_identical_404(self):
         """An op that does not exist, that nobody may use, that you may not

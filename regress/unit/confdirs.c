@@ -122,6 +122,52 @@ test_canonical(void **state)
 	rmdir(dir);
 }
 
+/* A deny says the same of the place where its directory really lies. */
+static void
+test_respell(void **state)
+{
+	static const struct {
+		const char *glob, *more; /* below the base; "" for none */
+	} t[] = {{"/link", "/real"}, {"/link/a", "/real/a"},
+	    {"/link/", "/real"}, {"/link/**", "/real/**"},
+	    {"/link/a*/b", "/real/a*/b"}, {"/link/no/such", "/real/no/such"},
+	    {"/real/a", ""}, {"/lin*/a", ""}, {"/odd/a*", "/r[[]1]/a*"}};
+	char base[] = "/tmp/abx-unit-XXXXXX", path[128], want[128];
+	struct strlist l = {NULL, 0};
+	size_t i;
+
+	assert_non_null(mkdtemp(base));
+	snprintf(path, sizeof(path), "%s/real", base);
+	assert_int_equal(mkdir(path, 0700), 0);
+	snprintf(path, sizeof(path), "%s/r[1]", base);
+	assert_int_equal(mkdir(path, 0700), 0);
+	snprintf(path, sizeof(path), "%s/link", base);
+	assert_int_equal(symlink("real", path), 0);
+	snprintf(path, sizeof(path), "%s/odd", base);
+	assert_int_equal(symlink("r[1]", path), 0);
+	for (i = 0; i < nitems(t); i++) {
+		snprintf(path, sizeof(path), "%s%s", base, t[i].glob);
+		snprintf(want, sizeof(want), "%s%s", base, t[i].more);
+		assert_int_equal(strlist_add(&l, path, strlen(path)), 0);
+		assert_int_equal(strlist_add(&l, "link/a", 6), 0);
+		assert_int_equal(confdirs_respell(&l), 0);
+		assert_int_equal(l.n, t[i].more[0] == '\0' ? 2 : 3);
+		assert_string_equal(l.v[0], path);
+		if (l.n == 3)
+			assert_string_equal(l.v[2], want);
+		strlist_clear(&l);
+	}
+	snprintf(path, sizeof(path), "%s/link", base);
+	assert_int_equal(unlink(path), 0);
+	snprintf(path, sizeof(path), "%s/odd", base);
+	assert_int_equal(unlink(path), 0);
+	snprintf(path, sizeof(path), "%s/real", base);
+	assert_int_equal(rmdir(path), 0);
+	snprintf(path, sizeof(path), "%s/r[1]", base);
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(rmdir(base), 0);
+}
+
 static size_t
 state_faults(const char *path, uid_t uid)
 {
@@ -175,6 +221,7 @@ main(void)
 	    cmocka_unit_test(test_run),
 	    cmocka_unit_test(test_within),
 	    cmocka_unit_test(test_canonical),
+	    cmocka_unit_test(test_respell),
 	    cmocka_unit_test(test_state),
 	};
 
