@@ -112,7 +112,7 @@ PATHD_PURE_SRC = pathd/beneath.c pathd/walk.c pathd/roots.c pathd/deny.c \
 	pathd/replace.c pathd/udiff.c pathd/edit.c pathd/framer.c \
 	pathd/search.c pathd/needle.c pathd/denied.c pathd/pack.c \
 	pathd/unpack.c pathd/import.c
-EXECD_PURE_SRC = execd/profile.c execd/keep.c execd/ring.c execd/launch/xl.c
+EXECD_PURE_SRC = execd/profile.c execd/appeared.c execd/keep.c execd/ring.c execd/launch/xl.c
 
 UNIT_SRC = regress/unit/hop.c \
 	regress/unit/filter.c regress/unit/http_parse.c regress/unit/target.c \

@@ -447,8 +447,9 @@ enum end_flag {
 	END_LOST = 16, /* the end was not seen; status says nothing */
 	END_TRUNC_OUT = 32,
 	END_TRUNC_ERR = 64,
-	END_MEM_CGROUP = 128, /* memory enforced by cgroup, else by rlimit */
-	END_EMPTY = 256	      /* the tree was seen to be empty */
+	END_MEM_CGROUP = 128,	/* memory enforced by cgroup, else by rlimit */
+	END_EMPTY = 256,	/* the tree was seen to be empty */
+	END_MORE_APPEARED = 512 /* more protected names than fit */
 };
 /* The end of a run: ME_END, and the payload of the exit frame. */
 struct run_end {
@@ -459,6 +460,10 @@ struct run_end {
 	uint64_t maxrss_kb;
 	uint64_t dropped_out, dropped_err; /* bytes read and not kept */
 	uint32_t layers;		   /* enum exec_layer */
+	/* protected names that appeared during the run: paths inside the
+	 * sandbox, each with its NUL, and the bytes of all */
+	char appeared[1024];
+	size_t nappeared;
 };
 void run_end_put(struct wbuf *, const struct run_end *);
 int run_end_get(struct rbuf *, struct run_end *);

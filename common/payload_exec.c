@@ -149,11 +149,14 @@ run_end_put(struct wbuf *w, const struct run_end *e)
 	wput_u64(w, e->dropped_out);
 	wput_u64(w, e->dropped_err);
 	wput_u32(w, e->layers);
+	wput_bytes(w, e->appeared, e->nappeared);
 }
 
 int
 run_end_get(struct rbuf *r, struct run_end *e)
 {
+	const uint8_t *p;
+
 	e->status = (int32_t)rget_u32(r);
 	e->flags = rget_u32(r);
 	e->us = rget_u64(r);
@@ -163,6 +166,13 @@ run_end_get(struct rbuf *r, struct run_end *e)
 	e->dropped_out = rget_u64(r);
 	e->dropped_err = rget_u64(r);
 	e->layers = rget_u32(r);
+	memset(e->appeared, 0, sizeof(e->appeared));
+	p = rget_bytes(r, &e->nappeared, sizeof(e->appeared));
+	if (p != NULL && e->nappeared > 0) {
+		memcpy(e->appeared, p, e->nappeared);
+		if (e->appeared[e->nappeared - 1] != '\0')
+			r->err = 1;
+	}
 	GET_PLAIN(r, e);
 }
 

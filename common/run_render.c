@@ -162,7 +162,27 @@ put_layers(struct wbuf *w, uint32_t layers)
 			json_raw_put(w, t[i].name);
 			sep = ",";
 		}
-	json_raw_put(w, "]}");
+	json_raw_put(w, "]");
+}
+
+static void
+put_appeared(struct wbuf *w, const struct run_end *e)
+{
+	const char *sep = "", *p;
+	size_t at = 0, n;
+
+	json_raw_put(w, ",\"appeared\":[");
+	while (at < e->nappeared) {
+		p = e->appeared + at;
+		n = strlen(p); /* the last byte is a NUL */
+		json_raw_put(w, sep);
+		json_str_put(w, p, n);
+		at += n + 1;
+		sep = ",";
+	}
+	json_raw_put(w, "]");
+	if ((e->flags & END_MORE_APPEARED) != 0)
+		json_raw_put(w, ",\"more_appeared\":true");
 }
 
 void
@@ -189,6 +209,8 @@ run_result_put(struct wbuf *w, const struct run_end *e,
 	json_raw_put(w, e->flags & END_MEM_CGROUP ? "cgroup" : "rlimit");
 	json_raw_put(w, "\"}");
 	put_layers(w, e->layers);
+	put_appeared(w, e);
+	json_raw_put(w, "}");
 	json_raw_put(w, "}");
 }
 

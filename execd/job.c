@@ -129,6 +129,7 @@ job_free(struct job *j)
 	chan_free(j->chan);
 	pump_free(j->pump);
 	wbuf_free(&j->held);
+	appeared_free(j->watch);
 	feed_free(j->feed);
 	spool_free(j->spool);
 	job_close(j);
@@ -191,13 +192,14 @@ job_finish(struct job *j)
 		    (unsigned long long)j->id);
 	if (!j->ended)
 		j->end.flags |= END_LOST;
+	appeared_report(j->watch, &j->end);
 	pump_end(j->pump, &j->end);
 	feed_free(j->feed);
 	j->feed = NULL;
 	if (j->probe)
 		job_probe_over(j);
 	else {
-		wbuf_init(&w, 256);
+		wbuf_init(&w, 2048);
 		run_end_put(&w, &j->end);
 		job_tell(ME_END, j->id, -1, &w);
 	}

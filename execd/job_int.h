@@ -11,6 +11,7 @@
 
 #include <event2/event_struct.h>
 
+#include "execd/appeared.h"
 #include "execd/driver.h"
 #include "execd/feed.h"
 #include "execd/job.h"
@@ -33,13 +34,14 @@ struct job {
 	uint64_t id;
 	enum job_state state;
 	int probe;
-	int hold;	   /* HELD must be said first */
-	struct wbuf held;  /* XL_RUN until GO */
-	pid_t bwrap;	   /* 0 when reaped */
-	pid_t init;	   /* the launcher outside, 0 when not known */
-	int pidfd;	   /* of it */
-	int err;	   /* bubblewrap's complaints */
-	struct chan *chan; /* to the launcher; NULL when it is gone */
+	int hold;		/* HELD must be said first */
+	struct appeared *watch; /* protected names that were not there */
+	struct wbuf held;	/* XL_RUN until GO */
+	pid_t bwrap;		/* 0 when reaped */
+	pid_t init;		/* the launcher outside, 0 when not known */
+	int pidfd;		/* of it */
+	int err;		/* bubblewrap's complaints */
+	struct chan *chan;	/* to the launcher; NULL when it is gone */
 	struct pump *pump;
 	struct spool *spool;   /* of a process, until it is forgotten */
 	struct feed *feed;     /* of a process that takes input */

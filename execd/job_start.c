@@ -221,7 +221,7 @@ missing_layer(uint32_t layers)
 }
 
 static void
-job_start(uint64_t id, const struct spawn *s, const struct profile_binds *b)
+job_start(uint64_t id, const struct spawn *s, struct profile_binds *b)
 {
 	const char *layer = missing_layer(jobs.hello.layers);
 	struct job *j;
@@ -233,8 +233,11 @@ job_start(uint64_t id, const struct spawn *s, const struct profile_binds *b)
 	else if (jobs.stopping || jobs.n >= JOBS_MAX ||
 		 (j = job_new(id, s)) == NULL)
 		job_refuse(id, C_SRV_UNAVAILABLE, EAGAIN, "start");
-	else
+	else {
+		j->watch = b->watch;
+		b->watch = NULL;
 		job_run(j, s, b);
+	}
 }
 
 int

@@ -146,6 +146,8 @@ bind_code(int err)
 	switch (err) {
 	case ESTALE:
 		return C_POL_PATH_CHANGED;
+	case ELOOP:
+		return C_SBX_PROTECT_SYMLINK;
 	case ENFILE:
 		return pending.covers.n > 0 ? C_SBX_TOO_MANY_DENIED
 					    : C_SBX_UNAVAILABLE;

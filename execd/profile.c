@@ -13,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "execd/appeared.h"
+
 #define RUN_SIZE "1048576"
 #define SHM_SIZE "67108864"
 #define READ_EXEC (XLR_READ | XLR_EXEC)
@@ -169,6 +171,7 @@ profile_clear(struct profile_binds *b)
 
 	for (i = 0; i < b->n; i++)
 		bind_clear(&b->v[i]);
+	appeared_free(b->watch);
 	memset(b, 0, sizeof(*b));
 }
 

@@ -24,6 +24,7 @@ struct profile_bind {
 struct profile_binds {
 	struct profile_bind v[PROFILE_MAX_BINDS];
 	size_t n;
+	struct appeared *watch; /* names to look for afterwards, owned */
 };
 /* names: entries that are read-only whole wherever a bind is writable; of
  * ".git" only what makes git run programs is.  Where inner lies below root

@@ -21,6 +21,7 @@
 #include <linux/openat2.h>
 
 #include "common/log.h"
+#include "execd/appeared.h"
 #include "execd/mounts.h"
 
 /* submodules and worktrees of one repository, with the directories that their
@@ -89,14 +90,16 @@ protect_bind(struct profile_binds *b, const struct strlist *names,
 	return 0;
 }
 
-/* ---- protected names ---- */
+/* ---- parts of the way ---- */
 
-/* dir/name as O_PATH, or -1 when it is missing or a link. */
+/* dir/name as O_PATH; -1 when it is missing (st_mode is 0 then), or a link or
+ * something else that is not bound. */
 static int
 open_name(int dir, const char *name, struct stat *st)
 {
 	int fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 
+	st->st_mode = 0;
 	if (fd == -1)
 		return -1;
 	if (fstat(fd, st) == -1 ||
@@ -107,8 +110,18 @@ open_name(int dir, const char *name, struct stat *st)
 	return fd;
 }
 
-/* Bind dir/name onto itself.  The descriptor of the entry (borrowed from the
- * set), -1 when there is none to bind, -2 with errno on failure. */
+static int
+is_link(int dir, const char *name)
+{
+	struct stat st;
+
+	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISLNK(st.st_mode);
+}
+
+/* Bind dir/name onto itself; what cannot be bound is watched.  The descriptor
+ * of the entry (borrowed from the set) when it is a directory that stays
+ * writable, -1 when there is none such, -2 with errno on failure. */
 static int
 cover(struct profile_binds *b, const char *inner, int dir, const char *name,
     int rw)
@@ -117,8 +130,14 @@ cover(struct profile_binds *b, const char *inner, int dir, const char *name,
 	struct stat st;
 	int fd;
 
-	if ((fd = open_name(dir, name, &st)) == -1)
-		return -1;
+	if ((fd = open_name(dir, name, &st)) == -1) {
+		if (st.st_mode != 0 && !S_ISLNK(st.st_mode))
+			return -1;
+		return appeared_watch(&b->watch, inner, dir, name,
+			   st.st_mode == 0 ? NULL : &st) == -1
+			   ? -2
+			   : -1;
+	}
 	/* only a directory is worth a writable mount point */
 	if (!S_ISDIR(st.st_mode))
 		rw = 0;
@@ -133,16 +152,119 @@ cover(struct profile_binds *b, const char *inner, int dir, const char *name,
 	return S_ISDIR(st.st_mode) && rw ? fd : -1;
 }
 
-/* inner/name into path: 0, or -1 with errno. */
+/* The directory inner, which is name in dir, as a mount point of its own that
+ * can be written as what is above it.  Its descriptor, borrowed from the set,
+ * or -1 with errno. */
 static int
-join(char path[ABX_PATH_MAX + 1], const char *inner, const char *name)
+ancestor(struct profile_binds *b, const char *inner, int dir, const char *name,
+    int *rw)
 {
-	int n = snprintf(path, ABX_PATH_MAX + 1, "%s/%s", inner, name);
+	const struct profile_bind *p;
+	int fd;
 
-	if (n >= 0 && n <= ABX_PATH_MAX)
+	if ((p = profile_find(b, inner)) != NULL) {
+		*rw = p->rw;
+		return p->fd;
+	}
+	fd = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd == -1)
+		return -1;
+	return add(b, inner, fd, *rw, 1) == -1 ? -1 : fd;
+}
+
+/* ---- protected names ---- */
+
+static int git_names(struct profile_binds *b, const char *inner, int git);
+
+/* inner/name, or -1 with errno. */
+static int
+join(char out[ABX_PATH_MAX + 1], const char *inner, const char *name)
+{
+	if ((size_t)snprintf(out, ABX_PATH_MAX + 1, "%s/%s", inner, name) <=
+	    ABX_PATH_MAX)
 		return 0;
 	errno = ENAMETOOLONG;
 	return -1;
+}
+
+/* Where fd lies below the bind's own directory: a path relative to it, or
+ * NULL when it does not. */
+static const char *
+below(const struct profile_bind *p, int fd, char path[ABX_PATH_MAX + 1])
+{
+	char link[64], root[ABX_PATH_MAX + 1];
+	ssize_t n, k;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", p->fd);
+	n = readlink(link, root, ABX_PATH_MAX);
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	k = readlink(link, path, ABX_PATH_MAX);
+	if (n <= 0 || k <= n + 1 || memcmp(root, path, (size_t)n) != 0 ||
+	    path[n] != '/')
+		return NULL;
+	path[k] = '\0';
+	return path + n + 1;
+}
+
+/* Bind what lies at rel below the bind b->v[i] read-only onto itself, if it is
+ * still what fd names; git: its parts instead. */
+static int
+protect_place(struct profile_binds *b, size_t i, char *rel, int fd, int git)
+{
+	char inner[ABX_PATH_MAX + 1], next[ABX_PATH_MAX + 1], *slash;
+	struct stat want, got;
+	int dir = b->v[i].fd, rw = b->v[i].rw;
+
+	strlcpy(inner, b->v[i].inner, sizeof(inner));
+	while ((slash = strchr(rel, '/')) != NULL) {
+		*slash = '\0';
+		if (join(next, inner, rel) == -1 ||
+		    (dir = ancestor(b, next, dir, rel, &rw)) == -1)
+			return -1;
+		memcpy(inner, next, sizeof(inner));
+		rel = slash + 1;
+	}
+	if (fstat(fd, &want) == -1 ||
+	    fstatat(dir, rel, &got, AT_SYMLINK_NOFOLLOW) == -1)
+		return -1;
+	if (want.st_ino != got.st_ino || want.st_dev != got.st_dev) {
+		errno = ESTALE;
+		return -1;
+	}
+	if (join(next, inner, rel) == -1)
+		return -1;
+	if (!git || !S_ISDIR(got.st_mode))
+		return cover(b, inner, dir, rel, 0) == -2 ? -1 : 0;
+	dir = ancestor(b, next, dir, rel, &rw);
+	return dir == -1 ? -1 : git_names(b, next, dir);
+}
+
+/* A protected name that is a link in the bind's own directory: what it leads
+ * to is protected under its own path, when that lies inside too. */
+static int
+protect_link(struct profile_binds *b, size_t i, const char *name, int git)
+{
+	struct open_how how = {
+	    O_PATH | O_CLOEXEC, 0, RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
+	char to[ABX_PATH_MAX + 1], path[ABX_PATH_MAX + 1], *at = to;
+	size_t at_root = strlen(b->v[i].inner);
+	const char *rel;
+	ssize_t n;
+	int fd, rc = 0;
+
+	n = readlinkat(b->v[i].fd, name, to, ABX_PATH_MAX);
+	if (n <= 0)
+		return 0;
+	to[n] = '\0';
+	if (strncmp(to, b->v[i].inner, at_root) == 0 && to[at_root] == '/')
+		at += at_root + 1;
+	fd = (int)syscall(SYS_openat2, b->v[i].fd, at, &how, sizeof(how));
+	if (fd == -1)
+		return 0;
+	if ((rel = below(&b->v[i], fd, path)) != NULL)
+		rc = protect_place(b, i, path + (rel - path), fd, git);
+	close(fd);
+	return rc;
 }
 
 /* What makes git run programs, of one of its directories. */
@@ -186,6 +308,12 @@ cover_inner(
 		if (strcmp(de->d_name, ".") == 0 ||
 		    strcmp(de->d_name, "..") == 0)
 			continue;
+		/* a link above what is protected */
+		if (is_link(fd, de->d_name)) {
+			errno = ELOOP;
+			rc = -1;
+			break;
+		}
 		one = cover(b, inner, fd, de->d_name, 1);
 		if (one == -1)
 			continue;
@@ -202,8 +330,9 @@ cover_inner(
 	return rc;
 }
 
+/* What git obeys in a repository that lies at inner. */
 static int
-cover_git(struct profile_binds *b, const char *inner, int git)
+git_names(struct profile_binds *b, const char *inner, int git)
 {
 	static const char *const many[] = {"modules", "worktrees"};
 	char path[ABX_PATH_MAX + 1];
@@ -213,7 +342,13 @@ cover_git(struct profile_binds *b, const char *inner, int git)
 	if (cover_git_files(b, inner, git) == -1)
 		return -1;
 	for (i = 0; i < nitems(many); i++) {
-		if ((fd = cover(b, inner, git, many[i], 1)) == -2)
+		/* a link above what is protected */
+		if (is_link(git, many[i])) {
+			errno = ELOOP;
+			return -1;
+		}
+		fd = cover(b, inner, git, many[i], 1);
+		if (fd == -2)
 			return -1;
 		if (fd != -1 &&
 		    (join(path, inner, many[i]) == -1 ||
@@ -223,27 +358,33 @@ cover_git(struct profile_binds *b, const char *inner, int git)
 	return 0;
 }
 
+static int
+protect_name(struct profile_binds *b, size_t i, const char *name)
+{
+	char inner[ABX_PATH_MAX + 1];
+	int git = strcmp(name, ".git") == 0, fd;
+
+	/* a ".git" file, as of a worktree, is read-only whole */
+	fd = cover(b, b->v[i].inner, b->v[i].fd, name, git);
+	if (fd == -2)
+		return -1;
+	if (fd == -1)
+		return is_link(b->v[i].fd, name) ? protect_link(b, i, name, git)
+						 : 0;
+	return join(inner, b->v[i].inner, name) == -1 ? -1
+						      : git_names(b, inner, fd);
+}
+
 int
 protect_names(struct profile_binds *b, const struct strlist *names, size_t i)
 {
-	char inner[ABX_PATH_MAX + 1];
-	int root = b->v[i].fd, is_git, fd;
 	size_t k;
 
 	if (b->v[i].git)
-		return cover_git(b, b->v[i].inner, root);
-	for (k = 0; k < names->n; k++) {
-		/* a ".git" file, as of a worktree, is read-only whole */
-		is_git = strcmp(names->v[k], ".git") == 0;
-		fd = cover(b, b->v[i].inner, root, names->v[k], is_git);
-		if (fd == -2)
+		return git_names(b, b->v[i].inner, b->v[i].fd);
+	for (k = 0; k < names->n; k++)
+		if (protect_name(b, i, names->v[k]) == -1)
 			return -1;
-		if (fd < 0)
-			continue;
-		if (join(inner, b->v[i].inner, ".git") == -1 ||
-		    cover_git(b, inner, fd) == -1)
-			return -1;
-	}
 	return 0;
 }
 
@@ -267,26 +408,6 @@ protect_init(void)
 {
 	empty_open(&empty_dir, MOUNTS_EMPTY_DIR);
 	empty_open(&empty_file, MOUNTS_EMPTY_FILE);
-}
-
-/* The directory inner, which is name in dir, as a mount point of its own that
- * can be written as what is above it.  Its descriptor, borrowed from the set,
- * or -1 with errno. */
-static int
-ancestor(struct profile_binds *b, const char *inner, int dir, const char *name,
-    int *rw)
-{
-	const struct profile_bind *p;
-	int fd;
-
-	if ((p = profile_find(b, inner)) != NULL) {
-		*rw = p->rw;
-		return p->fd;
-	}
-	fd = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd == -1)
-		return -1;
-	return add(b, inner, fd, *rw, 1) == -1 ? -1 : fd;
 }
 
 /* name in dir is what pathd found: cover it. */

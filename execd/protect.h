@@ -24,7 +24,9 @@ int protect_bind(struct profile_binds *, const struct strlist *names,
  * Add the protected names of the writable bind b->v[i] (design: protected
  * names): each that is there becomes read-only, or for ".git" its hooks and
  * configuration, and every directory on the way a mount point of its own, so
- * that it cannot be renamed.  Links are left alone.  0, or -1 with errno.
+ * that it cannot be renamed.  For a link what it leads to is, when that lies
+ * inside; a link in a directory above a name is ELOOP.  What is missing or a
+ * link is watched (b->watch).  0, or -1 with errno.
  */
 int protect_names(
     struct profile_binds *, const struct strlist *names, size_t i);

@@ -239,7 +239,7 @@ queue_end(struct pump *p, const struct run_end *e)
 {
 	struct wbuf w;
 
-	wbuf_init(&w, 256);
+	wbuf_init(&w, 2048);
 	run_end_put(&w, e);
 	if (w.err)
 		log_warnx("out of memory for the end of a run");

@@ -118,7 +118,7 @@ put_last(struct follower *f)
 	if (!f->spool->ended && f->follow)
 		return 0;
 	f->last = 1;
-	wbuf_init(&w, 256);
+	wbuf_init(&w, 2048);
 	if (f->spool->ended) {
 		run_end_put(&w, &f->spool->end);
 		return put_payload(f, FR_EXIT, &w);

@@ -217,6 +217,23 @@ put_list(const char *name, const struct strlist *l)
 	json_raw_put(&line, "]");
 }
 
+/* Protected names that a command made (design: protected names). */
+static void
+put_appeared(const struct run_end *e)
+{
+	const char *p;
+	size_t at, n;
+
+	for (at = 0; at < e->nappeared; at += n + 1) {
+		p = e->appeared + at;
+		n = strlen(p);
+		json_raw_put(&line, at == 0 ? ",\"sandbox_appeared\":[" : ",");
+		json_str_put(&line, p, n);
+	}
+	if (at > 0)
+		json_raw_put(&line, "]");
+}
+
 /* How a program ended; nothing of one whose end was not seen. */
 static void
 put_end(const struct run_end *e)
@@ -232,6 +249,7 @@ put_end(const struct run_end *e)
 	put_bool(
 	    "truncated", (e->flags & (END_TRUNC_OUT | END_TRUNC_ERR)) != 0);
 	put_uint("sandbox_layers", e->layers);
+	put_appeared(e);
 }
 
 static void

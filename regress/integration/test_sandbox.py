@@ -159,5 +159,31 @@ class DeniedReadonly(Denied):
         self.eq(self.files(), before)
 
 
+class Protected(Box):
+    """Names of sandbox.protect, as configured."""
+    conf_more = {"sandbox": {"protect": [".git", "keep"]}}
+
+    @classmethod
+    def fill(cls, w):
+        w.put("w/keep/f", "kept")
+        w.put("w/.claude/f", "free")
+
+    def test_configured_names(self):
+        r = self.sh("echo x > keep/f; mv keep k2; rm -rf keep; "
+                    "echo x > .claude/f && rm -r .claude && echo done")
+        self.eq(r["stdout"], "done\n")
+        self.eq(r["sandbox"]["appeared"], [])
+        self.eq(self.world.get("w/keep/f"), b"kept")
+
+    def test_it_is_audited(self):
+        r = self.sh("mkdir .git")
+        made = self.world.w + "/.git"
+        self.eq(r["sandbox"]["appeared"], [made])
+        self.eq([e["sandbox_appeared"] for e in self.svc.audits(
+            lambda e: "sandbox_appeared" in e)
+            if "sandbox_appeared" in e], [[made]])
+        os.rmdir(made)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -267,11 +267,101 @@ test_protected(void)
 		s = out("ls .git/hooks; cat .git/config");
 		CHECK(strcmp(s, "old\n") == 0, "%s", s);
 	}
-	/* a link is left alone, and the program runs */
+	/* a link that leads nowhere is left alone, and the program runs */
 	s = out("ln -s elsewhere .codex; echo ran");
 	CHECK(strcmp(s, "ran\n") == 0, "%s", s);
 	s = out("readlink .codex");
 	CHECK(strcmp(s, "elsewhere\n") == 0, "%s", s);
+}
+
+/* Did the run say that this name of work appeared, and no other? */
+static int
+appeared(const struct run *r, const char *rel)
+{
+	char want[192] = "";
+
+	if (rel != NULL)
+		snprintf(want, sizeof(want), "%s/%s", work, rel);
+	return r->told.nappeared == (rel == NULL ? 0 : strlen(want) + 1) &&
+	       strcmp(r->told.appeared, want) == 0;
+}
+
+/* From outside: a shell command in work. */
+static void
+outside(const char *script)
+{
+	char cmd[1024];
+
+	snprintf(cmd, sizeof(cmd), "cd %s && %s", work, script);
+	if (system(cmd) != 0)
+		die("%s", cmd);
+}
+
+/* The code with which a run in rel of work is refused; 0 when it is not. */
+static int
+refused(const char *rel, const char *script, const char *want)
+{
+	const char *argv[] = {"sh", "-c", script, NULL};
+	struct run r = {0};
+	char dir[160];
+	int code;
+
+	snprintf(dir, sizeof(dir), "%s/%s", work, rel);
+	r.argv = argv;
+	r.dir = dir;
+	r.s.max_output = 4096;
+	peer_run(&peer, &r);
+	code = r.failed ? r.fail.code : 0;
+	CHECK(r.failed || strcmp(r.out, want) == 0, "%s", r.out);
+	run_clear(&r);
+	return code;
+}
+
+/* Protected names that cannot be mounted on are watched; what a link leads to
+ * is protected. */
+void
+test_appeared(void)
+{
+	struct run *r;
+
+	outside("rm -rf .git .claude .codex");
+	sh("mkdir -p store/g/hooks store/c; "
+	   "echo old > store/g/config; echo old > store/c/s");
+	r = sh("mkdir .codex && echo x > .codex/f");
+	CHECK(appeared(r, ".codex"), "%s", r->told.appeared);
+	r = sh("rm -rf .codex; echo x > .codex/f");
+	CHECK(appeared(r, NULL), "%s", r->told.appeared);
+	outside("rm -rf .codex && ln -s store/g .git && "
+		"ln -s $PWD/store/c .claude");
+	r = sh("echo x > .git/config; echo x > .git/hooks/h; echo x > "
+	       "store/g/config; echo x > .claude/s; echo x > store/c/n; "
+	       "mv store s2; mv store/g store/h; rm -r store; cat .git/config "
+	       "store/g/config .claude/s; ls store/g/hooks store/c");
+	CHECK(strcmp(r->out,
+		  "old\nold\nold\nstore/c:\ns\n\nstore/g/hooks:\n") == 0 &&
+		  appeared(r, NULL),
+	    "%d %u %s %s %s", r->failed, r->fail.code, r->out, r->err,
+	    r->told.appeared);
+	/* a link is replaced */
+	r = sh("rm .claude; ln -s store/g .claude");
+	CHECK(appeared(r, ".claude"), "%s", r->told.appeared);
+	r = sh("rm .claude");
+	CHECK(appeared(r, ".claude"), "%s", r->told.appeared);
+	r = sh("rm .git; mkdir .git; mkdir .git/hooks");
+	CHECK(appeared(r, ".git"), "%s", r->told.appeared);
+	r = sh("echo x > .git/config");
+	CHECK(appeared(r, ".git/config"), "%s", r->told.appeared);
+	/* a file is read-only whole */
+	sh("mkdir sub; echo gitdir > sub/.git");
+	CHECK(
+	    refused("sub", "echo evil > .git; rm -f .git; mv .git x; cat .git",
+		"gitdir\n") == 0,
+	    "refused");
+	/* a link above what is protected */
+	sh("mkdir .git/real; ln -s real .git/modules");
+	CHECK(refused("", "echo ran", "") == C_SBX_PROTECT_SYMLINK,
+	    "not refused");
+	outside("rm -rf .git store sub");
 }
 
 /* A directory that was swapped between the decision and the mount. */

@@ -313,7 +313,8 @@ static const struct {
     {"protected", test_protected}, {"swapped", test_swapped},
     {"calls", test_calls}, {"death", test_death}, {"shutdown", test_shutdown},
     {"many", test_many}, {"no-bubblewrap", test_no_bubblewrap},
-    {"covers", test_covers}, {"denied", test_denied}};
+    {"covers", test_covers}, {"denied", test_denied},
+    {"appeared", test_appeared}};
 
 static int
 wanted(const char *name, int argc, char **argv)

@@ -60,5 +60,6 @@ void test_swapped(void);
 void test_calls(void);
 void test_covers(void);
 void test_denied(void);
+void test_appeared(void);
 
 #endif

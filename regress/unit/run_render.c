@@ -115,7 +115,39 @@ test_result(void **state)
 	    "\"duration_ms\":1234,\"usage\":{\"cpu_user_ms\":5,"
 	    "\"cpu_system_ms\":6,\"max_rss_kb\":800,"
 	    "\"memory_enforced\":\"rlimit\"},"
-	    "\"sandbox\":{\"layers\":[\"namespaces\",\"landlock\"]}}");
+	    "\"sandbox\":{\"layers\":[\"namespaces\",\"landlock\"],"
+	    "\"appeared\":[]}}");
+}
+
+/* Protected names that appeared, as execd sends them and as they are said. */
+static void
+test_appeared(void **state)
+{
+	struct run_end e = {.flags = END_MORE_APPEARED}, back;
+	struct wbuf w;
+	struct rbuf r;
+
+	memcpy(e.appeared, "/w/.git\0/w/\"x", 14);
+	e.nappeared = 14;
+	wbuf_init(&w, 4096);
+	run_end_put(&w, &e);
+	rbuf_init(&r, w.p, w.len);
+	assert_int_equal(run_end_get(&r, &back), 0);
+	assert_int_equal(back.nappeared, 14);
+	wbuf_free(&w);
+	result(&w, &back, "", 0, 0);
+	wput_u8(&w, 0);
+	assert_non_null(strstr((char *)w.p,
+	    "\"sandbox\":{\"layers\":[],\"appeared\":[\"/w/.git\","
+	    "\"/w/\\\"x\"],\"more_appeared\":true}}"));
+	wbuf_free(&w);
+	/* a text that does not end */
+	e.nappeared = 13;
+	wbuf_init(&w, 4096);
+	run_end_put(&w, &e);
+	rbuf_init(&r, w.p, w.len);
+	assert_int_equal(run_end_get(&r, &back), -1);
+	wbuf_free(&w);
 }
 
 static void
@@ -216,6 +248,7 @@ main(void)
 	    cmocka_unit_test(test_cut),
 	    cmocka_unit_test(test_signals),
 	    cmocka_unit_test(test_result),
+	    cmocka_unit_test(test_appeared),
 	    cmocka_unit_test(test_statuses),
 	    cmocka_unit_test(test_encodings),
 	    cmocka_unit_test(test_events),
