@@ -56,8 +56,6 @@ filter_free(struct filter *f)
 
 	if (f == NULL)
 		return;
-	for (i = 0; i < RULE_COUNT; i++)
-		rx_free(f->flat[i]);
 	for (i = 0; i < f->ncustom; i++) {
 		rx_free(f->custom[i]);
 		free(f->custom_name[i]);
@@ -70,22 +68,15 @@ static struct filter *
 builtin_new(void)
 {
 	struct filter *f = calloc(1, sizeof(*f));
-	char why[128];
 	size_t i;
 
 	if (f == NULL)
 		return NULL;
 	progs_init(&f->progs);
 	f->stdin_max = FILTER_STDIN_MAX;
-	for (i = 0; i < RULE_COUNT; i++) {
-		if (rule_rows[i].flat == NULL)
-			continue;
-		f->flat[i] = rx_new(rule_rows[i].flat, 1, why, sizeof(why));
-		if (f->flat[i] == NULL) {
-			filter_free(f);
-			return NULL;
-		}
-	}
+	for (i = 0; i < RULE_COUNT; i++)
+		if (rule_rows[i].floor)
+			f->floor |= 1ULL << i;
 	return f;
 }
 
@@ -115,7 +106,7 @@ custom_add(
 		    why, size, "%s: too many rules, or too long", fr->name);
 		return 1;
 	}
-	f->custom[i] = rx_new(fr->regex, 0, rxwhy, sizeof(rxwhy));
+	f->custom[i] = rx_new(fr->regex, rxwhy, sizeof(rxwhy));
 	if (f->custom[i] == NULL) {
 		snprintf(why, size, "%s: %s", fr->name, rxwhy);
 		return 1;
@@ -198,7 +189,18 @@ fctx_init(struct fctx *x, const struct filter *f)
 	x->pathcap = x->viewlen = x->viewcap = 0;
 	x->f = f;
 	x->budget = EXPAND_BUDGET;
+	x->again = FILTER_STDIN_MAX;
 	return lex_init(&x->lv[0].lex, x);
+}
+
+static void
+jobs_clear(struct level *l)
+{
+	while (l->njobs > 0) {
+		l->njobs--;
+		free(l->jobs[l->njobs].own);
+		lit_clear(&l->jobs[l->njobs].in);
+	}
 }
 
 static void
@@ -209,11 +211,11 @@ fctx_clear(struct fctx *x)
 
 	for (i = 0; i < FILTER_LEVELS; i++) {
 		l = &x->lv[i];
-		while (l->njobs > 0)
-			free(l->jobs[--l->njobs].own);
+		jobs_clear(l);
 		free(l->jobs);
 		lex_free(&l->lex);
 	}
+	lex_free(&x->flat);
 	free(x->path);
 	free(x->view);
 }
@@ -225,8 +227,7 @@ next_job(struct fctx *x)
 	struct level *l = &x->lv[x->depth];
 
 	if (l->next == l->njobs) {
-		while (l->njobs > 0)
-			free(l->jobs[--l->njobs].own);
+		jobs_clear(l);
 		l->next = 0;
 		return 0;
 	}

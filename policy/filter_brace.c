@@ -10,6 +10,7 @@
 
 #define ITEMS 64
 #define BYTES 4096
+#define DEPTH 32
 
 struct braces {
 	struct {
@@ -20,33 +21,36 @@ struct braces {
 };
 
 struct group {
-	size_t open, close, commas;
+	size_t open, close;
 };
 
-/* The first { } with a comma of its own in s. */
+/* The first { } with a comma of its own in s.  One pass; what is nested
+ * beyond DEPTH is left alone. */
 static int
 find_group(const char *s, size_t n, struct group *g)
 {
-	size_t i, k, depth;
+	uint16_t open[DEPTH], commas[DEPTH];
+	size_t i, depth = 0;
+	int found = 0;
 
 	for (i = 0; i < n; i++) {
-		if (s[i] != CH_OPEN)
+		if (s[i] == CH_OPEN) {
+			if (depth == DEPTH)
+				return 0;
+			open[depth] = (uint16_t)i;
+			commas[depth++] = 0;
+		} else if (depth == 0)
 			continue;
-		g->open = i;
-		g->commas = 0;
-		for (k = i + 1, depth = 0; k < n; k++) {
-			if (s[k] == CH_OPEN)
-				depth++;
-			else if (s[k] == CH_CLOSE && depth-- == 0)
-				break;
-			else if (s[k] == CH_COMMA && depth == 0)
-				g->commas++;
+		else if (s[i] == CH_COMMA)
+			commas[depth - 1]++;
+		else if (s[i] == CH_CLOSE && commas[--depth] > 0 &&
+			 (!found || open[depth] < g->open)) {
+			found = 1;
+			g->open = open[depth];
+			g->close = i;
 		}
-		g->close = k;
-		if (k < n && g->commas > 0)
-			return 1;
 	}
-	return 0;
+	return found;
 }
 
 static int

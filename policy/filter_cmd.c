@@ -56,6 +56,26 @@ cmd_input(const struct cmd *c)
 
 /* ---- scripts inside of commands ---- */
 
+/* What a job reads outlives the command that it came from. */
+static void
+job_input(struct fctx *x, struct lit *in)
+{
+	char *own = NULL;
+
+	in->own = NULL;
+	if (in->kind != LIT_TEXT)
+		return;
+	if (in->len > 0 && in->len <= x->budget) {
+		x->budget -= in->len;
+		if ((own = malloc(in->len)) == NULL)
+			x->nomem = 1;
+		else
+			memcpy(own, in->p, in->len);
+	}
+	in->kind = own != NULL ? LIT_TEXT : LIT_NONE;
+	in->p = in->own = own;
+}
+
 void
 job_add(struct fctx *x, const struct job *j, int copy)
 {
@@ -79,6 +99,7 @@ job_add(struct fctx *x, const struct job *j, int copy)
 	}
 	at = &l->jobs[l->njobs++];
 	*at = *j;
+	job_input(x, &at->in);
 	at->own = own;
 	if (own != NULL)
 		at->p = memcpy(own, j->p, j->len);
@@ -315,6 +336,24 @@ run_exec(const struct cmd *find)
 	}
 }
 
+/* Substitutions in here-documents, but for one that was read as a script. */
+static void
+here_documents(const struct cmd *c, int fed)
+{
+	struct job j = {.heredoc = 1, .nested = c->lx->nested};
+	const struct redir *r;
+	size_t i;
+
+	for (i = 0; i < c->nredir; i++) {
+		r = &c->lx->r[c->redir + i];
+		if (!r->expand || (fed && r->fd == 0))
+			continue;
+		j.p = r->here;
+		j.len = r->herelen;
+		job_add(c->x, &j, 0);
+	}
+}
+
 void
 cmd_check(struct cmd *c)
 {
@@ -329,5 +368,6 @@ cmd_check(struct cmd *c)
 		view_cmd(c);
 	if (cmd_run(&run) == PROG_FIND)
 		run_exec(&run);
+	here_documents(c, run.fed);
 	c->out = run.out;
 }

@@ -52,6 +52,8 @@ lex_start(struct lex *lx, const struct job *j)
 	memset(lx->fr, 0, sizeof(*lx->fr));
 	lx->nfr = 1;
 	lx->fr[0].in = j->in;
+	lx->job = *j;
+	lx->doubtful = 0;
 	lx->base = lx->p = j->p;
 	lx->end = j->p + j->len;
 	lx->nested = j->nested;

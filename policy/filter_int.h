@@ -50,8 +50,9 @@ struct redir {
 	enum redir_op op;
 	int fd;		  /* which descriptor; 9: some other */
 	struct word w;	  /* not of R_HERE */
-	const char *here; /* borrowed from the script */
+	const char *here; /* of a here-document; borrowed from the script */
 	size_t herelen;
+	int expand; /* its text has substitutions */
 };
 
 /* Text that a command writes or reads, when that is known. */
@@ -111,10 +112,22 @@ struct frame {
 	struct lit whole; /* what ( ) or { } wrote */
 };
 
+struct job {
+	const char *p;
+	size_t len;
+	char *own;
+	int heredoc;   /* it is the body of one */
+	int nested;    /* CH_DYN in it means what it says */
+	struct lit in; /* what the script reads */
+};
+
 struct fctx;
 /* A scanner over one script. */
 struct lex {
 	struct fctx *x;
+	struct job job; /* what it reads; borrowed */
+	int doubtful;	/* << stood where some shells take it for a shift: 1,
+			 * and the script is read again as if it were none: 2 */
 	const char *base, *p, *end;
 	int nested;	   /* CH_DYN in the script means what it says */
 	int heredoc;	   /* it is the body of a here-document */
@@ -132,14 +145,6 @@ struct lex {
 	size_t len, cap;
 };
 
-struct job {
-	const char *p;
-	size_t len;
-	char *own;
-	int heredoc;   /* it is the body of one */
-	int nested;    /* CH_DYN in it means what it says */
-	struct lit in; /* what the script reads; own is not used */
-};
 struct level {
 	struct lex lex;
 	int active;
@@ -165,8 +170,10 @@ struct fctx {
 	uint64_t hits;	 /* built-in rules, by enum rule_id */
 	uint64_t custom; /* custom rules, by index */
 	size_t budget;	 /* bytes that expansions may still add */
+	size_t again;	 /* bytes of doubtful scripts to read again */
 	size_t depth;
 	struct level lv[FILTER_LEVELS];
+	struct lex flat; /* words of flat_scan */
 	struct var vars[NVARS];
 	size_t nvars, nextvar;
 	uint64_t loaded[NLOADED]; /* files that a download wrote */
@@ -187,7 +194,8 @@ struct cmd {
 	enum sep sep;
 	struct lit in;	/* what it reads; borrowed */
 	struct lit out; /* what it writes; owned */
-	int depth;	/* of find -exec in find -exec */
+	int shelled;	/* a layer had its words run by a shell */
+	int fed;	/* a program came in by standard input */
 };
 
 static inline const struct word *
@@ -226,8 +234,6 @@ struct rule_row {
 	int floor;
 	const char *progs; /* names that the match is asked for, or NULL */
 	int (*match)(const struct cmd *);
-	const char *hint; /* flat text: literal, and what must match there */
-	const char *flat;
 	const char *reason;
 	const char *const *yes, *const *no;
 };
@@ -292,8 +298,9 @@ const struct prog *prog_find(const struct progs *, const char *name);
 struct rx;
 struct filter {
 	struct progs progs;
-	struct rx *flat[RULE_COUNT]; /* or NULL */
-	int rules_on;		     /* built-in warnings */
+	uint64_t
+	    floor;    /* rules that other interpreters' code is held against */
+	int rules_on; /* built-in warnings */
 	int custom_on;
 	int warn_only; /* enforcement warn */
 	struct rx *custom[FILTER_CUSTOM_MAX];
@@ -409,7 +416,6 @@ const char *cmd_name(const char *word, char *buf, size_t size);
 /* What a command reads: its last here-document or string, else c->in. */
 struct lit cmd_input(const struct cmd *);
 void job_add(struct fctx *, const struct job *, int copy);
-void flat_scan(struct fctx *, const char *p, size_t n);
 
 /* ---- filter_opt.c ---- */
 struct optw {
@@ -462,13 +468,16 @@ int path_chmod(const char *);	 /* the same, but few of them */
 int path_accounts(const char *); /* passwd and its kin */
 int path_sshkeys(const char *);	 /* .ssh/authorized_keys */
 
+/* ---- filter_flat.c ---- */
+/* Hold the code of another interpreter against the floor. */
+void flat_scan(struct fctx *, const char *, size_t n);
+
 /* ---- filter_rx.c ---- */
 /* NULL with *why (out of memory: "out of memory"). */
-struct rx *rx_new(const char *regex, int anchored, char *why, size_t size);
+struct rx *rx_new(const char *regex, char *why, size_t size);
 void rx_free(struct rx *);
 /* 1 when it matches or would take too long, 0 when not. */
 int rx_match(const struct rx *, const char *, size_t n, uint64_t (*us)(void));
-int rx_match_at(const struct rx *, const char *, size_t n, size_t at);
 
 /* ---- filter_view.c ---- */
 void view_cmd(const struct cmd *);

@@ -531,8 +531,9 @@ finish(struct lex *lx)
 		lex_end(lx, SEP_END);
 }
 
-int
-lex_run(struct lex *lx)
+/* To the end, or until a command left jobs on the next level: 1. */
+static int
+read_script(struct lex *lx)
 {
 	const struct fctx *x = lx->x;
 	const struct level *next = &x->lv[x->depth + 1];
@@ -548,4 +549,20 @@ lex_run(struct lex *lx)
 	} while (reread(lx));
 	finish(lx);
 	return x->depth + 1 < FILTER_LEVELS && next->njobs > 0;
+}
+
+int
+lex_run(struct lex *lx)
+{
+	struct fctx *x = lx->x;
+
+	if (read_script(lx))
+		return 1;
+	/* scripts within scripts must not double the work again and again */
+	if (lx->doubtful != 1 || x->again < lx->job.len || x->nomem)
+		return 0;
+	x->again -= lx->job.len;
+	lex_start(lx, &lx->job);
+	lx->doubtful = 2;
+	return read_script(lx);
 }

@@ -147,7 +147,8 @@ rules_word(const char *s)
 {
 	if ((strncmp(s, "/dev/tcp/", 9) == 0 ||
 		strncmp(s, "/dev/udp/", 9) == 0) &&
-	    s[9] != '\0' && s[9] != '/' && strchr(s + 9, '/') != NULL)
+	    s[9] != '\0' && s[9] != '/' && strchr(s + 9, '/') != NULL &&
+	    strpbrk(s, " \t\n;|&") == NULL)
 		return HIT(REVERSE_SHELL);
 	return 0;
 }

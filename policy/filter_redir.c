@@ -129,31 +129,50 @@ unescape(struct lex *lx, struct redir *r)
 static void
 here_document(struct lex *lx, int fd)
 {
-	struct fctx *x = lx->x;
 	struct delim d = {.n = 0};
-	struct job j = {.heredoc = 1, .nested = lx->nested};
 	struct redir *r;
+	const char *body;
+	size_t n;
 
 	if (lx->p < lx->end && *lx->p == '-') {
 		d.tabs = 1;
 		lx->p++;
 	}
 	read_delim(lx, &d);
-	if ((j.p = find_body(lx, &d, &j.len)) == NULL ||
-	    fctx_grow(x, &lx->r, &lx->capr, lx->nr + 1, sizeof(*lx->r)) == -1)
+	if ((body = find_body(lx, &d, &n)) == NULL ||
+	    fctx_grow(lx->x, &lx->r, &lx->capr, lx->nr + 1, sizeof(*lx->r)) ==
+		-1)
 		return;
 	r = &lx->r[lx->nr++];
 	memset(r, 0, sizeof(*r));
 	r->op = R_HERE;
 	r->fd = fd;
-	r->here = j.p;
-	r->herelen = j.len;
+	r->here = body;
+	r->herelen = n;
 	if (d.quoted)
 		return;
-	if (memchr(j.p, '$', j.len) != NULL || memchr(j.p, '`', j.len) != NULL)
-		job_add(x, &j, 0);
-	if (memchr(j.p, '\\', j.len) != NULL)
+	r->expand =
+	    memchr(body, '$', n) != NULL || memchr(body, '`', n) != NULL;
+	if (memchr(body, '\\', n) != NULL)
 		unescape(lx, r);
+}
+
+/* 1 when a body could be found for the << at hand; nothing moves. */
+static int
+may_begin(struct lex *lx)
+{
+	const char *p = lx->p, *nl = lx->here_nl, *next = lx->here_next;
+	struct delim d = {.n = 0};
+	size_t n;
+	int found;
+
+	lx->p += 2;
+	read_delim(lx, &d);
+	found = find_body(lx, &d, &n) != NULL;
+	lx->p = p;
+	lx->here_nl = nl;
+	lx->here_next = next;
+	return found;
 }
 
 /* Digits right before the operator are a descriptor, not a word: which, or
@@ -215,8 +234,11 @@ lex_redir(struct lex *lx)
 		process_subst(lx);
 		return;
 	}
-	if (!f->arith && !(lx->end - lx->p >= 3 && lx->p[2] == '<') &&
-	    take(lx, "<<")) {
+	if (f->arith && lx->doubtful == 0 && lx->end - lx->p >= 2 &&
+	    lx->p[1] == '<')
+		lx->doubtful = may_begin(lx);
+	if ((!f->arith || lx->doubtful > 1) &&
+	    !(lx->end - lx->p >= 3 && lx->p[2] == '<') && take(lx, "<<")) {
 		here_document(lx, fd);
 		return;
 	}

@@ -11,6 +11,8 @@
 
 #include "policy/filter_int.h"
 
+#define XARGS_MAX 4096 /* bytes of input that become words */
+
 /* ---- scripts from words ---- */
 
 void
@@ -268,6 +270,7 @@ run_shell(struct cmd *c)
 	if (i < c->n && !from_stdin && script_file(c, i))
 		return;
 	in = program_input(c);
+	c->fed = in.kind == LIT_TEXT;
 	script_lit(c->x, &in);
 }
 
@@ -333,17 +336,20 @@ append_input(struct cmd *c)
 {
 	struct lit in = cmd_input(c);
 	struct fctx *x = c->x;
+	char text[XARGS_MAX];
 	const char *p, *end;
 	size_t n;
 
 	if (in.kind == LIT_STDIN)
 		in = x->in;
 	/* they must come right behind the others */
-	if (in.kind == LIT_NONE || in.len > VALUE_MAX * 16 ||
+	if (in.kind == LIT_NONE || in.len > sizeof(text) ||
 	    in.len > x->budget || c->first + c->n != c->lx->nw)
 		return;
 	x->budget -= in.len;
-	for (p = in.p, end = in.p + in.len; p < end; p += n) {
+	/* it may stand where the words go */
+	memcpy(text, in.p, in.len);
+	for (p = text, end = text + in.len; p < end; p += n) {
 		while (p < end && memchr(" \t\n", *p, 4) != NULL)
 			p++;
 		for (n = 0; p + n < end && memchr(" \t\n", p[n], 4) == NULL;)
@@ -416,8 +422,11 @@ wrap_peel(struct cmd *c, const struct wrap *w)
 	if (strcmp(name, "xargs") == 0)
 		append_input(c);
 	skip_operands(c, w, o.i);
-	if (shell || w->script == '*')
+	/* what is left stands in that script, further shells included */
+	if ((shell || w->script == '*') && !c->shelled) {
+		c->shelled = 1;
 		run_words(c, 0, c->n);
+	}
 	/* flock FILE -c SCRIPT */
 	if (w->script == 'c' && c->n > 1 && strcmp(cmd_s(c, 0), "-c") == 0)
 		run_words(c, 1, 2);

@@ -53,14 +53,12 @@ needs_utf(const char *s)
 }
 
 struct rx *
-rx_new(const char *regex, int anchored, char *why, size_t size)
+rx_new(const char *regex, char *why, size_t size)
 {
 	uint32_t opts =
-	    PCRE2_CASELESS | PCRE2_NEVER_BACKSLASH_C | PCRE2_NO_AUTO_POSSESS |
-	    (anchored ? PCRE2_ANCHORED
-		      : PCRE2_MULTILINE | PCRE2_USE_OFFSET_LIMIT) |
-	    (!anchored && needs_utf(regex) ? PCRE2_UTF | PCRE2_MATCH_INVALID_UTF
-					   : 0);
+	    PCRE2_CASELESS | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C |
+	    PCRE2_NO_AUTO_POSSESS | PCRE2_USE_OFFSET_LIMIT |
+	    (needs_utf(regex) ? PCRE2_UTF | PCRE2_MATCH_INVALID_UTF : 0);
 	struct rx *rx = calloc(1, sizeof(*rx));
 	PCRE2_SIZE at;
 	char text[100];
@@ -88,13 +86,6 @@ rx_new(const char *regex, int anchored, char *why, size_t size)
 	pcre2_set_depth_limit(rx->mc, DEPTH_LIMIT);
 	pcre2_set_heap_limit(rx->mc, HEAP_LIMIT);
 	return rx;
-}
-
-int
-rx_match_at(const struct rx *rx, const char *s, size_t n, size_t at)
-{
-	return pcre2_match(rx->code, (PCRE2_SPTR)s, n, at, 0, rx->md, rx->mc) !=
-	       PCRE2_ERROR_NOMATCH;
 }
 
 int

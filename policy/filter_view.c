@@ -1,8 +1,7 @@
 /*
  * SPDX-License-Identifier: ISC
  *
- * What custom rules and the flat rules see: commands as words with single
- * spaces between them, code of other interpreters as it stands.
+ * What custom rules see: commands as words with single spaces between them.
  */
 #include <string.h>
 
@@ -65,41 +64,4 @@ view_cmd(const struct cmd *c)
 	    x, c->sep == SEP_PIPE ? " | " : "\n", c->sep == SEP_PIPE ? 3 : 1);
 	if (x->viewlen >= VIEW_SIZE)
 		view_flush(x);
-}
-
-/* Wherever the hint stands, the rule's expression is tried. */
-static int
-flat_rule(const struct fctx *x, size_t rule, const char *hint, size_t hintlen,
-    const char *s, size_t n)
-{
-	const char *p = s, *end = s + n;
-
-	while ((p = memchr(p, *hint, (size_t)(end - p))) != NULL) {
-		if ((size_t)(end - p) >= hintlen &&
-		    memcmp(p, hint, hintlen) == 0 &&
-		    rx_match_at(x->f->flat[rule], s, n, (size_t)(p - s)))
-			return 1;
-		p++;
-	}
-	return 0;
-}
-
-void
-flat_scan(struct fctx *x, const char *s, size_t n)
-{
-	const char *hint;
-	size_t i, len;
-
-	for (i = 0; i < RULE_COUNT; i++) {
-		if (rule_rows[i].flat == NULL || (x->hits >> i & 1) != 0)
-			continue;
-		for (hint = rule_rows[i].hint; *hint != '\0';
-		     hint += len + (hint[len] == '|')) {
-			len = strcspn(hint, "|");
-			if (flat_rule(x, i, hint, len, s, n)) {
-				x->hits |= 1ULL << i;
-				break;
-			}
-		}
-	}
 }
