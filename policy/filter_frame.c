@@ -281,7 +281,9 @@ lex_drop_words(struct lex *lx)
 	struct frame *f = lex_top(lx);
 
 	lx->nw = f->word0;
-	lx->len = f->text0;
+	/* targets of redirections stand among the words */
+	if (lx->nr == f->redir0)
+		lx->len = f->text0;
 }
 
 static inline int
