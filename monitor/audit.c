@@ -162,20 +162,30 @@ put_who(const struct req *r)
 	json_raw_put(&line, "]");
 }
 
+/* A member a parameter; all paths of a list parameter are one member. */
 static void
 put_paths(const struct req *r)
 {
-	size_t i;
+	const struct dpath *d = r->dec.paths;
+	const struct op_param *q;
+	size_t i, n = r->dec.npaths;
+	int list, more;
 
 	json_raw_put(&line, ",\"paths\":{");
-	for (i = 0; i < r->dec.npaths; i++) {
-		if (i > 0)
+	for (i = 0; i < n; i++) {
+		q = op_param_find(&ops[r->call.op], d[i].param);
+		list = q != NULL && q->type == T_PATHLIST;
+		if (i == 0 || !list ||
+		    strcmp(d[i - 1].param, d[i].param) != 0) {
+			json_str_put(&line, d[i].param, strlen(d[i].param));
+			json_raw_put(&line, list ? ":[" : ":");
+		}
+		json_str_put(&line, d[i].canonical, strlen(d[i].canonical));
+		more = i + 1 < n;
+		if (list && (!more || strcmp(d[i + 1].param, d[i].param) != 0))
+			json_raw_put(&line, "]");
+		if (more)
 			json_raw_put(&line, ",");
-		json_str_put(&line, r->dec.paths[i].param,
-		    strlen(r->dec.paths[i].param));
-		json_raw_put(&line, ":");
-		json_str_put(&line, r->dec.paths[i].canonical,
-		    strlen(r->dec.paths[i].canonical));
 	}
 	json_raw_put(&line, "}");
 }

@@ -491,9 +491,13 @@ class Archives(FileOps):
         del self.svc
 
     def test_T027_archive(self):
-        r = self.ok(self.svc.rpc("files.archive", {
+        reply = self.ok(self.svc.rpc("files.archive", {
             "sources": ["p/d", "p/a"],
-            "dest": "ar/x.tar"})).json
+            "dest": "ar/x.tar"}))
+        w = self.world.w
+        self.eq(self.svc.audit_of(reply)["paths"], {
+            "sources": [w + "/p/d", w + "/p/a"], "dest": w + "/ar/x.tar"})
+        r = reply.json
         self.eq((r["path"], r["entries"], r["skipped"]), ("ar/x.tar", 5, []))
         with tarfile.open(self.world / "w/ar/x.tar") as t:
             self.eq(sorted(t.getnames()),
