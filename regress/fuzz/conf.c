@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "policy/policy.h"
+#include "regress/fuzz/decide.h"
 #include "regress/fuzz/fuzz.h"
 
 static const char *const env[] = {"PATH=/usr/bin:/bin", "LANG=C.UTF-8",
@@ -51,6 +52,53 @@ check_findings(struct findings *f)
 }
 
 static void
+there(const struct policy *p, const struct plan_item *it, struct facts *f,
+    void *arg)
+{
+	facts_plain(p, it, f, *(const uint8_t *)arg);
+}
+
+/* A few calls of everybody's, on a file system where all is of one kind. */
+static void
+ask_calls(const struct policy *p, const struct principal *who)
+{
+	static const struct {
+		uint16_t op;
+		const char *names[2], *values[2];
+	} t[] = {
+	    {OP_files_stat, {"path"}, {"/srv/data/a"}},
+	    {OP_files_stat, {"path"}, {"/data/real/x"}},
+	    {OP_files_list, {"path"}, {"."}},
+	    {OP_files_download, {"path"}, {"/srv/link/b/../c"}},
+	    {OP_files_upload, {"path"}, {"sub/f.key"}},
+	    {OP_files_move, {"src", "dst"}, {"a", "/srv/b"}},
+	    {OP_files_delete, {"path"}, {"/srv/data"}},
+	    {OP_commands_run, {"command"}, {"ls -l /srv/data/a"}},
+	    {OP_commands_run, {"command", "cwd"}, {"git status", "."}},
+	    {OP_commands_run, {"command", "shell"}, {"echo *", "true"}},
+	    {OP_core_check, {"op"}, {"x"}},
+	};
+	struct args args = {0};
+	struct call call = {.args = &args, .who = who, .session = "s-1"};
+	struct arg *a;
+	uint8_t kind;
+	size_t i, k;
+
+	for (i = 0; i < nitems(t); i++) {
+		for (k = 0; k < 2 && t[i].names[k] != NULL; k++) {
+			a = args_add(&args, t[i].names[k], A_QUERY);
+			CHECK(a != NULL);
+			CHECK(arg_set_str(a, t[i].values[k],
+				  strlen(t[i].values[k])) == 0);
+		}
+		call.op = t[i].op;
+		for (kind = FK_MISSING; kind <= FK_DIR; kind++)
+			decide_call(p, &call, there, NULL, &kind);
+		args_clear(&args);
+	}
+}
+
+static void
 ask_policy(struct policy *p)
 {
 	static const char *const roles[] = {"admin", "x"};
@@ -72,6 +120,8 @@ ask_policy(struct policy *p)
 		if (strcmp(root.path, "/srv/link") == 0)
 			CHECK(policy_set_root(p, i, "/data/real") == 0);
 	}
+	ask_calls(p, &who);
+	ask_calls(p, &nobody);
 }
 
 static void
@@ -126,9 +176,9 @@ read_one(const struct conf_source *src, size_t n, const struct conf_world *w)
 		block = findings_block(&f, 1);
 		CHECK((s = conf_print(c)) != NULL);
 		free(s);
-		if (!block && n > 0 && src[0].layer != LAYER_CANON)
+		if (!block && src[0].layer != LAYER_CANON)
 			round_trip(c);
-		else
+		else if (!block)
 			compile(c);
 	}
 	conf_free(c);

@@ -54,10 +54,12 @@ static void
 check_json(const struct list_entry *e)
 {
 	const char *dir = e->ino & 1 ? "/some\xff/dir" : "";
+	const char *name = e->name, *slash;
+	size_t n = e->namelen;
 	json_t *o, *v;
 	struct wbuf w;
 
-	wbuf_init(&w, 64 * 1024);
+	wbuf_init(&w, 256 * 1024);
 	entry_put(&w, dir, (int)(e->ino & 2), e);
 	CHECK(!w.err);
 	/* sizes are 64 bits, jansson's integers one less */
@@ -66,9 +68,13 @@ check_json(const struct list_entry *e)
 	CHECK(o != NULL);
 	v = json_object_get(o, "name");
 	CHECK(json_is_string(v));
-	if (utf8_valid(e->name, e->namelen))
-		CHECK(json_string_length(v) == e->namelen &&
-		      memcmp(json_string_value(v), e->name, e->namelen) == 0);
+	while ((slash = memchr(name, '/', n)) != NULL) {
+		n -= (size_t)(slash + 1 - name);
+		name = slash + 1;
+	}
+	if (utf8_valid(name, n))
+		CHECK(json_string_length(v) == n &&
+		      memcmp(json_string_value(v), name, n) == 0);
 	else
 		CHECK(json_is_string(json_object_get(o, "name_base64")));
 	json_decref(o);
@@ -88,6 +94,20 @@ check_entry(const uint8_t *p, size_t n)
 	CHECK(!w.err && w.len == n && memcmp(w.p, p, n) == 0);
 	wbuf_free(&w);
 	check_json(&e);
+}
+
+static void
+check_match(const uint8_t *p, size_t n)
+{
+	struct list_match m;
+	struct wbuf w;
+
+	if (list_match_get(p, n, &m) == -1)
+		return;
+	wbuf_init(&w, n);
+	list_match_put(&w, &m);
+	CHECK(!w.err && w.len == n && memcmp(w.p, p, n) == 0);
+	wbuf_free(&w);
 }
 
 /* Each frame again, with a head of our own. */
@@ -111,10 +131,12 @@ check_frames(const struct seen *s, const uint8_t *p, size_t n)
 		n -= FRAME_HDR + len;
 		if (kind == FR_ENTRY)
 			check_entry(q, len);
+		else if (kind == FR_MATCH)
+			check_match(q, len);
 	}
 	if (s->rc == -1)
-		CHECK(n >= FRAME_HDR &&
-		      (p[0] < FR_OUT || p[0] > FR_END || p[3] > 0 || p[4] > 0));
+		CHECK(n >= FRAME_HDR && (p[0] < FR_OUT || p[0] > FR_MATCH ||
+					    p[3] > 0 || p[4] > 0));
 }
 
 int

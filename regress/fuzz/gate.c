@@ -37,17 +37,20 @@ struct life {
 
 static const struct sender {
 	enum proc_kind kind;
-	uint16_t types[11];
+	uint16_t types[14];
 } senders[] = {
     {PROC_LISTENER, {LM_ASK, LM_CANCEL, LM_FIN, LM_PUT_END, LM_REJECTS, LM_ANS,
-			LM_PUT_FIN, LM_CONF, MP_FACTS, ME_END, MP_DENIED_ANS}},
-    {PROC_PATHD,
-	{MP_ROOTS_OK, MP_FACTS, MP_PUT_ANS, MP_PUT_FIN, MP_LIST_ANS, MP_DONE,
-	    MP_RESOLVE, MP_CANCEL, LM_FIN, ME_END, MP_DENIED_ANS}},
+			LM_PUT_FIN, LM_CONF, MP_FACTS, ME_END, MP_DENIED_ANS,
+			LM_PEER, LM_PEER_GONE, LM_RESULT}},
+    {PROC_PATHD, {MP_ROOTS_OK, MP_FACTS, MP_PUT_ANS, MP_PUT_FIN, MP_LIST_ANS,
+		     MP_DONE, MP_RESOLVE, MP_CANCEL, LM_FIN, ME_END,
+		     MP_DENIED_ANS, MP_EDIT_ANS, MP_ARCHIVE_ANS, PW_FREE}},
     {PROC_EXECD, {ME_HELLO, ME_STARTED, ME_RUN, ME_IN, ME_FAILED, ME_END,
-		     ME_SPAWN, ME_CANCEL, LM_ASK, MP_DONE, ME_HELD}},
-    {PROC_PARENT, {LM_ASK, MP_FACTS, ME_END, PC_POLICY, PC_CHILD_UP, LM_FIN,
-		      MP_DONE, ME_FAILED, LM_CANCEL, MP_ROOTS_OK, ME_HELD}},
+		     ME_SPAWN, ME_CANCEL, LM_ASK, MP_DONE, ME_HELD, LM_RESULT,
+		     XL_HELLO, MP_EDIT_ANS}},
+    {PROC_PARENT, {LM_ASK, MP_FACTS, ME_END, PC_SNAPSHOT, PC_CHILD_UP, LM_FIN,
+		      MP_DONE, ME_FAILED, LM_CANCEL, MP_ROOTS_OK, ME_HELD,
+		      LM_PEER, LM_RESULT, MP_EDIT_ANS}},
 };
 
 enum verdict { REFUSED, TAKEN, DROPPED };
@@ -59,7 +62,13 @@ listener_may(const struct life *l, uint16_t type)
 	case LM_ASK:
 		return !l->asked ? TAKEN : REFUSED;
 	case LM_REJECTS:
+	case LM_PEER:
+	case LM_PEER_GONE:
 		return !l->asked ? TAKEN : REFUSED; /* names no request */
+	case LM_RESULT:
+		return l->asked && l->answered && !l->withdrawn && !l->fin
+			   ? TAKEN
+			   : REFUSED;
 	case LM_CANCEL:
 		return l->asked && !l->withdrawn && !l->fin ? TAKEN : REFUSED;
 	case LM_FIN:
@@ -80,18 +89,19 @@ listener_may(const struct life *l, uint16_t type)
 static enum verdict
 pathd_may(const struct life *l, uint16_t type)
 {
-	int fits =
-	    (type == MP_FACTS && l->pathd == OWES_FACTS) ||
-	    (type == MP_PUT_FIN && l->pathd == OWES_PUT_FIN) ||
-	    ((type == MP_DENIED_ANS || type == MP_DONE) &&
-		l->pathd == OWES_COVER) ||
-	    ((type == MP_PUT_ANS || type == MP_LIST_ANS || type == MP_DONE) &&
-		l->pathd == OWES_FIRST);
+	int fits = (type == MP_FACTS && l->pathd == OWES_FACTS) ||
+		   (type == MP_PUT_FIN && l->pathd == OWES_PUT_FIN) ||
+		   ((type == MP_DENIED_ANS || type == MP_DONE) &&
+		       l->pathd == OWES_COVER) ||
+		   ((type == MP_PUT_ANS || type == MP_LIST_ANS ||
+			type == MP_DONE || type == MP_EDIT_ANS) &&
+		       l->pathd == OWES_FIRST);
 
 	if (type == MP_ROOTS_OK)
 		return !l->asked ? TAKEN : REFUSED;
 	if (type != MP_FACTS && type != MP_PUT_FIN && type != MP_PUT_ANS &&
-	    type != MP_LIST_ANS && type != MP_DONE && type != MP_DENIED_ANS)
+	    type != MP_LIST_ANS && type != MP_DONE && type != MP_DENIED_ANS &&
+	    type != MP_EDIT_ANS && type != MP_ARCHIVE_ANS)
 		return REFUSED;
 	/* the answer may have been on its way, whichever it was */
 	if (l->withdrawn && !l->fin)
@@ -242,6 +252,8 @@ worker_did(struct life *l, enum gate_handler h, unsigned choice)
 		l->pathd = OWES_COVER;
 		break;
 	case GH_LIST_ANS:
+	case GH_EDIT_ANS:
+	case GH_ARCHIVE_ANS:
 	case GH_DONE:
 	case GH_PUT_FIN:
 		l->pathd = OWES_NOTHING;

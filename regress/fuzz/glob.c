@@ -177,6 +177,65 @@ check_texts(const char *text, const char *anchor, const char *path, int want)
 	free(two);
 }
 
+static int
+any_first(const struct pattern *p)
+{
+	return p->anchor.n == 0 && p->text.n > 0 &&
+	       strcmp(p->text.v[0], "**") == 0;
+}
+
+struct rests {
+	const char *dir, *path;
+	int cover; /* one of them covers the path */
+};
+
+static int
+rest_cb(const char *rest, void *arg)
+{
+	struct rests *r = arg;
+	char *text = glob_quote(r->dir, rest);
+	const char *why;
+	struct glob *g;
+
+	if (text == NULL)
+		return 1; /* over the cap */
+	g = glob_new(text, NULL, &why);
+	CHECK(g != NULL || strlen(text) > 100);
+	if (g != NULL)
+		r->cover |= glob_covers(g, r->path);
+	glob_free(g);
+	free(text);
+	return g == NULL;
+}
+
+static int
+is_normal(const char *path)
+{
+	size_t n = strlen(path);
+
+	return path[0] == '/' && n > 1 && path[n - 1] != '/' &&
+	       strstr(path, "//") == NULL && strstr(path, "/.") == NULL;
+}
+
+/* Seen from each directory on the way, the pattern means the same. */
+static void
+check_dirs(const struct glob *g, int floats, const char *path, int want)
+{
+	char *dir = strdup(path), *slash;
+	struct rests r = {dir, path, 0};
+
+	CHECK(dir != NULL);
+	while (is_normal(dir) && (slash = strrchr(dir, '/')) > dir) {
+		*slash = '\0';
+		r.cover = 0;
+		if (glob_rests(g, dir, rest_cb, &r) == 0)
+			CHECK(r.cover == want || (floats && !r.cover));
+		if (want && !glob_covers(g, dir))
+			CHECK(glob_below(g, dir));
+	}
+	free(dir);
+}
+
 /* A path taken literally matches itself. */
 static void
 check_quote(const char *path)
@@ -267,6 +326,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		}
 		segs_free(&at);
 		check_texts(text, anchor, path, want);
+		if (p.anchor.n == 0 || is_normal(anchor))
+			check_dirs(g, p.floats || any_first(&p), path, want);
 	}
 	glob_free(g);
 	pattern_free(&p);

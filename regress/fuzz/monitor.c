@@ -39,7 +39,8 @@ static const char text[] =
     "\"paths\":[\"/srv/data\",\"/srv/work\"]},"
     "{\"allow\":\"commands.run\",\"principals\":\"role:admin\","
     "\"commands\":{\"allow\":[\"cat {path}\",\"echo ...\"],"
-    "\"cwd\":\"/srv/work\"},\"limits\":{\"rate\":\"20/s\","
+    "\"cwd\":{\"roots\":\"/srv/work\",\"deny\":\"hid/"
+    "*\"}},\"limits\":{\"rate\":\"20/s\","
     "\"concurrency\":3}},"
     "{\"deny\":\"files.*\",\"paths\":\"*.key\",\"reason\":\"no \\\"keys\\\"\"}"
     "]}";
@@ -98,12 +99,17 @@ is_json(const char *s)
 static void
 got_ans(struct asked *a, struct rbuf *r, int fd)
 {
-	static const enum fd_kind want[] = {
-	    FDK_NONE, FDK_FILE_R, FDK_PIPE_W, FDK_PIPE_R, FDK_PIPE_R};
+	static const enum fd_kind want[] = {[ANS_JSON] = FDK_NONE,
+	    [ANS_FILE] = FDK_FILE_R,
+	    [ANS_PUT] = FDK_PIPE_W,
+	    [ANS_LIST] = FDK_PIPE_R,
+	    [ANS_BYTES] = FDK_PIPE_R,
+	    [ANS_RUN] = FDK_PIPE_R};
 	struct ans ans;
 
 	CHECK(ans_get(r, &ans) == 0 && rget_end(r) == 0);
 	CHECK(!a->answered && !a->fin && !a->cancelled);
+	CHECK(ans.kind < nitems(want));
 	CHECK((fd != -1) == (want[ans.kind] != FDK_NONE));
 	CHECK(fd == -1 || msg_fd_kind(fd) == want[ans.kind]);
 	CHECK((ans.code == C_OK) == (ans.status < 300));
@@ -181,13 +187,29 @@ to_worker(enum proc_kind kind, const struct imsg *m)
 	case MP_LIST:
 		TAKES(list);
 		break;
+	case MP_COPY:
+	case MP_SEARCH:
+	case MP_EXPORT:
+	case MP_ARCHIVE:
+	case MP_IMPORT:
+		TAKES(bulk);
+		break;
+	case MP_EDIT:
+		TAKES(edit);
+		break;
 	case MP_MKDIR:
 	case MP_RENAME:
 	case MP_UNLINK:
 		TAKES(mutate);
 		break;
+	case MP_DENIED:
+		TAKES(denied);
+		break;
 	case ME_SPAWN_BIND:
 		TAKES(spawn_bind);
+		return;
+	case ME_SPAWN_COVER:
+		TAKES(covers);
 		return;
 	case ME_SPAWN:
 		if (m->fd == -1)
@@ -197,7 +219,8 @@ to_worker(enum proc_kind kind, const struct imsg *m)
 		CHECK(m->type == MP_ROOTS || m->type == MP_PUT_END ||
 		      m->type == MP_CANCEL || m->type == ME_CANCEL ||
 		      m->type == ME_SIGNAL || m->type == ME_FOLLOW ||
-		      m->type == ME_FEED || m->type == ME_FORGET);
+		      m->type == ME_FEED || m->type == ME_FORGET ||
+		      m->type == ME_GO);
 		return;
 	}
 	if (norders == nitems(orders))
@@ -247,6 +270,12 @@ chan_free(struct chan *c)
 	*p = c->next;
 	close(c->fd);
 	free(c);
+}
+
+size_t
+chan_queued(const struct chan *c)
+{
+	return 0; /* they all read at once */
 }
 
 int
@@ -514,7 +543,9 @@ listener_asks(uint8_t choice, struct feed *f)
 	static const char *const ids[] = {"files.stat", "files.download",
 	    "files.list", "files.upload", "files.mkdir", "files.move",
 	    "files.delete", "commands.run", "core.check", "core.health",
-	    "core.capabilities", "core.posture", "system.info", "no.such"};
+	    "core.capabilities", "core.posture", "system.info", "no.such",
+	    "files.edit", "files.copy", "files.search", "files.archive",
+	    "files.export", "files.import"};
 	static const char *const tokens[] = {
 	    TOKEN_READER, TOKEN_ADMIN, TOKEN_ADMIN, "wrong"};
 	struct ask a = {.reqid = "r-AAAAAAAAAAAAAAAAAAAAAA", .remote = "unix"};
@@ -633,6 +664,44 @@ pathd_found(const struct order *o, uint8_t choice, struct feed *f)
 	says_w(PROC_PATHD, MP_FACTS, o->rid, fd, &w);
 }
 
+/* The first answer to an order of that type, or MSG_NONE when it is DONE;
+ * *fd goes with it. */
+static uint16_t
+first_answer(uint16_t type, uint8_t choice, struct wbuf *w, int *fd)
+{
+	struct edit_fin edited = {.count = 1, .size = 3};
+	struct pack_fin packed = {.entries = choice};
+	struct covers covers = {0};
+
+	switch (type) {
+	case MP_PUT:
+	case MP_IMPORT:
+		wput_u32(w, 0);
+		*fd = dup(fd_pipe[1]);
+		return MP_PUT_ANS;
+	case MP_LIST:
+	case MP_SEARCH:
+	case MP_EXPORT:
+		wput_u32(w, 0);
+		*fd = dup(fd_pipe[0]);
+		return MP_LIST_ANS;
+	case MP_DENIED:
+		if ((choice & 4) != 0)
+			covers_add(&covers, "hid/x", FK_FILE, 1, choice);
+		covers_put(w, &covers);
+		covers_clear(&covers);
+		return MP_DENIED_ANS;
+	case MP_EDIT:
+		edit_fin_put(w, &edited);
+		return MP_EDIT_ANS;
+	case MP_ARCHIVE:
+		pack_fin_put(w, &packed);
+		return MP_ARCHIVE_ANS;
+	default:
+		return MSG_NONE;
+	}
+}
+
 /* The answer to an order: what it asks for, or a failure, or the end. */
 static void
 pathd_answers(uint8_t choice, struct feed *f)
@@ -640,7 +709,9 @@ pathd_answers(uint8_t choice, struct feed *f)
 	struct done d = {choice & 0x80 ? C_FS_IO : C_OK, 1};
 	struct put_fin fin = {.code = d.code, .has_digest = 1};
 	const struct order *o;
+	uint16_t type = MSG_NONE;
 	struct wbuf w;
+	int fd = -1;
 
 	if (norders == 0)
 		return;
@@ -650,18 +721,16 @@ pathd_answers(uint8_t choice, struct feed *f)
 		return;
 	}
 	wbuf_init(&w, 256);
-	if (o->type == MP_PUT && (choice & 2) != 0) {
+	if ((o->type == MP_PUT || o->type == MP_IMPORT) && (choice & 2) != 0) {
 		put_fin_put(&w, &fin);
-		says_w(PROC_PATHD, MP_PUT_FIN, o->rid, -1, &w);
-	} else if ((o->type == MP_PUT || o->type == MP_LIST) &&
-		   d.code == C_OK) {
-		wput_u32(&w, 0);
-		says_w(PROC_PATHD, o->type == MP_PUT ? MP_PUT_ANS : MP_LIST_ANS,
-		    o->rid, dup(fd_pipe[o->type == MP_PUT]), &w);
-	} else {
+		type = MP_PUT_FIN;
+	} else if (d.code == C_OK)
+		type = first_answer(o->type, choice, &w, &fd);
+	if (type == MSG_NONE) {
 		done_put(&w, &d);
-		says_w(PROC_PATHD, MP_DONE, o->rid, -1, &w);
+		type = MP_DONE;
 	}
+	says_w(PROC_PATHD, type, o->rid, fd, &w);
 }
 
 static void
@@ -682,8 +751,10 @@ execd_answers(uint8_t choice, struct feed *f)
 		says_w(PROC_EXECD, ME_STARTED, rid, -1, &w);
 		break;
 	case 1:
-	case 2:
 		says_w(PROC_EXECD, ME_RUN, rid, dup(fd_pipe[0]), &w);
+		break;
+	case 2:
+		says_w(PROC_EXECD, ME_HELD, rid, -1, &w);
 		break;
 	case 3:
 		says_w(PROC_EXECD, ME_IN, rid, dup(fd_pipe[1]), &w);
@@ -797,7 +868,8 @@ event(struct feed *f)
 		hand_over(choice, f);
 		break;
 	case 14:
-		reload(choice);
+		if (choice >= 0xe0) /* it takes its time */
+			reload(choice);
 		break;
 	default:
 		now_us += (uint64_t)choice * 1000000;

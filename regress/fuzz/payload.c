@@ -52,6 +52,10 @@ OWNING(list)
 OWNING(mutate)
 OWNING(covers)
 OWNING(denied)
+OWNING(bulk)
+OWNING(edit)
+OWNING(edit_fin)
+OWNING(pack_fin)
 PLAIN(done)
 PLAIN(exec_hello)
 OWNING(spawn_bind)
@@ -194,6 +198,10 @@ static const struct kind {
     O(boot_path, MSG_NONE),
     O(covers, MP_DENIED_ANS),
     O(denied, MP_DENIED),
+    O(bulk, MP_COPY),
+    O(edit, MP_EDIT),
+    O(edit_fin, MP_EDIT_ANS),
+    O(pack_fin, MP_ARCHIVE_ANS),
 };
 #undef O
 #undef P

@@ -31,6 +31,20 @@ esac
 out=build/fuzz
 mkdir -p $out || exit 2
 rc=0
+
+# Every decoder of a message has its kind in the target of that name.
+case " $* " in
+*" payload "*)
+	for get in $(sed -n 's/^int \([a-z_]*\)_get(struct rbuf \*, struct [a-z_]* \*);/\1/p' \
+	    common/payload.h execd/launch/xl.h); do
+		grep -qwE "[OP]\($get|any_get_$get" regress/fuzz/payload.c || {
+			echo "FAIL fuzz payload: ${get}_get is not tried"
+			rc=1
+		}
+	done
+	;;
+esac
+
 for name; do
 	seeds=regress/fuzz/corpus/$name
 	[ "$name" != conf ] || seeds="$seeds regress/conf"
