@@ -263,11 +263,11 @@ answer_cancel(struct req *r, struct imsg *m)
 		work_run_release(r);
 	else if (req_owed_by(r, PROC_PATHD)) {
 		(void)peer_send(r->peer, MP_CANCEL, r->rid, -1, NULL);
-		req_remember_cancelled(r->rid);
+		req_remember_cancelled(r->rid, PROC_PATHD);
 		req_owed(r, NULL);
 	} else if (req_owed_by(r, PROC_EXECD) && !r->is_run) {
 		/* only an answer; it comes or it does not */
-		req_remember_cancelled(r->rid);
+		req_remember_cancelled(r->rid, PROC_EXECD);
 		req_owed(r, NULL);
 	} else if (req_owed_by(r, PROC_EXECD))
 		(void)peer_send(r->peer, ME_CANCEL, r->rid, -1, NULL);

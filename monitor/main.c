@@ -85,10 +85,11 @@ static int
 late(const struct peer *p, const struct req *r, const struct imsg *m)
 {
 	if (p->kind == PROC_PATHD)
-		return req_was_cancelled(m->id, m->type != MP_PUT_ANS);
+		return req_was_cancelled(
+		    m->id, PROC_PATHD, m->type != MP_PUT_ANS);
 	if (r != NULL && r->peer == p)
-		return 1;
-	return answers_once(m->type) && req_was_cancelled(m->id, 1);
+		return m->type != ME_DONE || !r->is_run;
+	return answers_once(m->type) && req_was_cancelled(m->id, PROC_EXECD, 1);
 }
 
 static int

@@ -183,11 +183,11 @@ void req_owed(struct req *, struct peer *);
 int req_owed_by(const struct req *, enum proc_kind);
 /* Call f for every live request; f may finish the one it is given. */
 void req_each(void (*f)(struct req *, void *), void *);
-/* 1 for an id whose request was withdrawn while pathd still owed an answer:
- * that late answer is dropped, not a breach.  last: no other one follows, and
- * the id is forgotten. */
-int req_was_cancelled(uint64_t rid, int last);
-void req_remember_cancelled(uint64_t rid);
+/* 1 for an id whose request was withdrawn while that kind of worker still owed
+ * an answer: the late answer is dropped, not a breach.  last: no other one
+ * follows, and the id is forgotten. */
+int req_was_cancelled(uint64_t rid, enum proc_kind by, int last);
+void req_remember_cancelled(uint64_t rid, enum proc_kind owed);
 
 /* principal.c: fill in who; C_OK or an auth code. */
 enum code principal_of(struct req *);

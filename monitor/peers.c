@@ -283,9 +283,9 @@ withdraw(struct req *r, void *arg)
 		work_run_release(r);
 	if (req_owed_by(r, PROC_PATHD)) {
 		(void)peer_send(r->peer, MP_CANCEL, r->rid, -1, NULL);
-		req_remember_cancelled(r->rid);
+		req_remember_cancelled(r->rid, PROC_PATHD);
 	} else if (req_owed_by(r, PROC_EXECD) && !r->is_run)
-		req_remember_cancelled(r->rid);
+		req_remember_cancelled(r->rid, PROC_EXECD);
 	else if (req_owed_by(r, PROC_EXECD)) {
 		(void)peer_send(r->peer, ME_CANCEL, r->rid, -1, NULL);
 		if (!r->fin_seen) {

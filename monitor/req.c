@@ -19,7 +19,10 @@ static struct req *by_lid[BUCKETS], *by_rid[BUCKETS];
 static size_t live, ending;
 static uint64_t live_bytes, ending_bytes; /* of bodies */
 static uint64_t next_rid = 1;
-static uint64_t cancelled[CANCELLED];
+static struct {
+	uint64_t rid;
+	enum proc_kind owed;
+} cancelled[CANCELLED];
 static size_t ncancelled;
 
 struct req *
@@ -231,20 +234,23 @@ req_each(void (*f)(struct req *, void *), void *arg)
 }
 
 void
-req_remember_cancelled(uint64_t rid)
+req_remember_cancelled(uint64_t rid, enum proc_kind owed)
 {
-	cancelled[ncancelled++ % CANCELLED] = rid;
+	cancelled[ncancelled].rid = rid;
+	cancelled[ncancelled].owed = owed;
+	ncancelled = (ncancelled + 1) % CANCELLED;
 }
 
 int
-req_was_cancelled(uint64_t rid, int last)
+req_was_cancelled(uint64_t rid, enum proc_kind by, int last)
 {
 	size_t i;
 
 	for (i = 0; i < CANCELLED; i++)
-		if (cancelled[i] == rid && rid != 0) {
+		if (cancelled[i].rid == rid && cancelled[i].owed == by &&
+		    rid != 0) {
 			if (last)
-				cancelled[i] = 0;
+				cancelled[i].rid = 0;
 			return 1;
 		}
 	return 0;

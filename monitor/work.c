@@ -131,6 +131,13 @@ open_error(int err)
 	case EMFILE:
 	case ENFILE:
 		return C_FS_TOO_MANY_OPEN;
+	case ELOOP:
+	case ENOTDIR:
+	case ENOENT:
+	case EXDEV:
+	case ESTALE:
+		/* it never held still */
+		return C_POL_PATH_CHANGED;
 	default:
 		return C_FS_IO;
 	}

@@ -332,7 +332,7 @@ work_run_release(struct req *r)
 {
 	if (req_owed_by(r, PROC_PATHD)) {
 		(void)peer_send(r->peer, MP_CANCEL, r->rid, -1, NULL);
-		req_remember_cancelled(r->rid);
+		req_remember_cancelled(r->rid, PROC_PATHD);
 		req_owed(r, NULL);
 	}
 	if (r->holder == NULL)
