@@ -219,6 +219,16 @@ lies_late(void **state)
 	sample_put(l, &w, ME_END, P_RUNNING);
 	lab_send(l, PROC_EXECD, ME_END, at.rid, -1, &w);
 	verdict(l, PROC_EXECD, "the late answer of another", 1);
+	/* and what one tried to take is still the other's */
+	at = point_go(l, P_LATE);
+	sample_put(l, &w, ME_DONE, P_FREE);
+	lab_send(l, PROC_EXECD, ME_DONE, at.rid, -1, &w);
+	assert_true(lab_broken(l, PROC_EXECD, 1000));
+	sample_put(l, &w, MP_FACTS, P_RESOLVE);
+	lab_send(l, PROC_PATHD, MP_FACTS, at.rid, -1, &w);
+	assert_int_equal(lab_sync(l), 0);
+	assert_false(lab_broken(l, PROC_PATHD, 0));
+	lab_fresh(l);
 	assert_int_equal(failures, 0);
 }
 

@@ -90,7 +90,8 @@ harmless(uint16_t type)
 		return type == MP_ROOTS || type == MP_CANCEL ||
 		       type == MP_PUT_END;
 	default:
-		return type == ME_CANCEL || type == ME_GO;
+		return type == ME_CANCEL || type == ME_GO ||
+		       type == ME_FOLLOW || type == ME_FORGET;
 	}
 }
 

@@ -251,6 +251,7 @@ int
 solo_ended(struct solo *s, int ms, int *status)
 {
 	double end = now() + ms / 1e3;
+	int i;
 
 	do {
 		if (take_up(s, 1) != -1 &&
@@ -258,6 +259,9 @@ solo_ended(struct solo *s, int ms, int *status)
 			continue;
 		if (waitpid(s->pid, status, 0) == s->pid || errno == ECHILD)
 			s->pid = -1;
+		/* its last words */
+		for (i = 0; i < 20 && take_up(s, 50) != -1; i++)
+			continue;
 		return 1;
 	} while (now() < end);
 	return 0;

@@ -113,6 +113,35 @@ fill_outside(const char *top)
 	}
 }
 
+/* Nothing of it may lie in the files of w, whoever put it there: 1 when it
+ * does.  Links are not followed, and w/v is not served. */
+static int
+held_cb(const char *path, const struct stat *s, int flag, struct FTW *ftw)
+{
+	static char buf[1 << 20];
+	const char *v = stage_path(&st, "w/v");
+	ssize_t n;
+	int fd, found;
+
+	if (strncmp(path, v, strlen(v)) == 0 || flag != FTW_F ||
+	    !S_ISREG(s->st_mode))
+		return 0;
+	if ((fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)) == -1)
+		return 0;
+	n = read(fd, buf, sizeof(buf));
+	close(fd);
+	found = n > 0 && memmem(buf, (size_t)n, MARKER, strlen(MARKER)) != NULL;
+	if (found)
+		fprintf(stderr, "leak: %s\n", path);
+	return found;
+}
+
+static int
+held_inside(void)
+{
+	return nftw(stage_path(&st, "w"), held_cb, 32, FTW_PHYS) == 1;
+}
+
 /* ---- clients ---- */
 
 static void
@@ -129,9 +158,11 @@ count(const struct reply *r)
 		__atomic_add_fetch(&tally->leaks, 1, __ATOMIC_RELAXED);
 		fprintf(stderr, "leak: %d %.300s\n", r->status, r->body);
 	}
-	if (r->status == 500 || r->status == 0)
+	if (r->status == 500 || r->status == 0) {
+		__atomic_add_fetch(&tally->internal, 1, __ATOMIC_RELAXED);
 		fprintf(stderr, "fault: %d %.300s\n", r->status,
 		    r->body == NULL ? "no answer" : r->body);
+	}
 }
 
 static void
@@ -166,6 +197,33 @@ get(const char *what, const char *path)
 	call("GET", target, NULL);
 }
 
+/* Whole trees: read, copied, packed. */
+static void
+trees(const struct attack *a, int which)
+{
+	char target[512];
+
+	rpc("files.copy", "{\"src\":\"%s\",\"dst\":\"c%d\"}", a->dir, which);
+	rpc("files.delete", "{\"path\":\"c%d\",\"recursive\":true}", which);
+	rpc("files.copy", "{\"src\":\"%s\",\"dst\":\"g%d\",\"overwrite\":true}",
+	    a->file, which);
+	rpc("files.copy",
+	    "{\"src\":\"g%d\",\"dst\":\"%s/g%d\",\"overwrite\":true}", which,
+	    a->dir, which);
+	rpc("files.edit",
+	    "{\"path\":\"%s\",\"edits\":[{\"old_text\":\"inside\","
+	    "\"new_text\":\"within\"}]}",
+	    a->file);
+	rpc("files.search", "{\"root\":\"%s\",\"pattern\":\"marker\"}", a->dir);
+	snprintf(target, sizeof(target), "/files/list?path=%s&recursive=true",
+	    a->dir);
+	call("GET", target, NULL);
+	get("export", a->dir);
+	rpc("files.archive",
+	    "{\"sources\":[\"%s\"],\"dest\":\"a%d.tar\",\"overwrite\":true}",
+	    a->dir, which);
+}
+
 /* Every operation once, on what is under attack. */
 static void
 round_of(const struct attack *a, int which, unsigned n)
@@ -198,6 +256,7 @@ round_of(const struct attack *a, int which, unsigned n)
 	rpc("files.delete", "{\"path\":\"%s/k%d\",\"recursive\":true}", a->dir,
 	    which);
 	rpc("files.delete", "{\"path\":\"%s\"}", a->file);
+	trees(a, which);
 	if (n % 4 == 0)
 		rpc("files.delete", "{\"path\":\"%s\",\"recursive\":true}",
 		    a->dir);
@@ -321,6 +380,8 @@ test_attack(void **state)
 		pid[i] = stage_kid(&st, kids[i]);
 	race(a);
 	assert_int_equal(tally->leaks, 0);
+	assert_int_equal(tally->internal, 0);
+	assert_false(held_inside());
 	assert_true(sum_of("r") == r);
 	assert_true(sum_of("w/v") == v);
 	assert_true(tally->done > 0 && tally->moves > 100);
@@ -356,7 +417,9 @@ begin(void **state)
 	    "\"rules\":[{\"allow\":[\"core.health\"]},"
 	    "{\"allow\":[\"files.list\",\"files.stat\",\"files.download\","
 	    "\"files.upload\",\"files.mkdir\",\"files.move\","
-	    "\"files.delete\"],\"principals\":\"id:alice\","
+	    "\"files.delete\",\"files.copy\",\"files.edit\","
+	    "\"files.search\",\"files.export\",\"files.archive\"],"
+	    "\"principals\":\"id:alice\","
 	    "\"paths\":{\"roots\":[\"@/w\"],\"deny\":[\"@/w/v\"]}},"
 	    "{\"allow\":[\"commands.run\"],\"principals\":\"id:alice\","
 	    "\"commands\":{\"allow\":[\"cat f\",\"ls\"],"

@@ -28,12 +28,13 @@ extern const size_t nattacks;
 
 /* Counts that all processes of a race share. */
 struct tally {
-	uint64_t moves;	  /* of the attacker */
-	uint64_t done;	  /* calls that were admitted */
-	uint64_t refused; /* and that were not */
-	uint64_t faults;  /* 5xx */
-	uint64_t leaks;	  /* answers that hold what they must not */
-	uint64_t naive;	  /* times that a plain open(2) was fooled */
+	uint64_t moves;	   /* of the attacker */
+	uint64_t done;	   /* calls that were admitted */
+	uint64_t refused;  /* and that were not */
+	uint64_t faults;   /* 5xx */
+	uint64_t internal; /* 500, or no answer at all */
+	uint64_t leaks;	   /* answers that hold what they must not */
+	uint64_t naive;	   /* times that a plain open(2) was fooled */
 	uint64_t naive_ok;
 	int stop;
 };
