@@ -165,17 +165,18 @@ int
 fctx_realloc(struct fctx *x, void *arrayp, size_t *cap, size_t n, size_t size)
 {
 	size_t want = *cap;
-	void *p;
+	void *old, *new;
 
 	while (want < n)
 		want = want < 64 ? 64 : want * 2;
-	memcpy(&p, arrayp, sizeof(p));
-	p = reallocarray(p, want, size);
-	if (p == NULL) {
+	/* a pointer to a pointer of any kind */
+	memcpy(&old, arrayp, sizeof(old));
+	new = reallocarray(old, want, size);
+	if (new == NULL) {
 		x->nomem = 1;
 		return -1;
 	}
-	memcpy(arrayp, &p, sizeof(p));
+	memcpy(arrayp, &new, sizeof(new));
 	*cap = want;
 	return 0;
 }
