@@ -72,10 +72,10 @@ PATHD_SRC = pathd/main.c pathd/pool.c pathd/worker.c pathd/put_job.c \
 
 EXECD_SRC = execd/main.c execd/job.c execd/job_start.c \
 	execd/job_launch.c execd/job_say.c execd/spawn.c execd/pump.c execd/spool.c execd/feed.c \
-	execd/protect.c execd/mounts.c execd/etc.c execd/filter.c \
+	execd/launch/ns.c execd/protect.c execd/mounts.c execd/etc.c execd/filter.c \
 	${EXECD_PURE_SRC}
 
-LAUNCH_SRC = execd/launch/launch.c execd/launch/init.c \
+LAUNCH_SRC = execd/launch/launch.c execd/launch/ns.c execd/launch/init.c \
 	execd/launch/landlock.c execd/launch/seccomp.c execd/launch/xl.c
 
 MONITOR_SRC = monitor/main.c monitor/filter.c monitor/gate.c monitor/req.c \

@@ -130,6 +130,9 @@ job_setup(struct job *j, const struct profile_binds *b)
 
 	if (jobs.conf.driver->profile_for(b, &x) == -1)
 		return -1;
+	/* it is to say what there is; what is missing is refused later */
+	if (j->probe)
+		x.require = 0;
 	wbuf_init(&w, WORDS_MAX);
 	xl_setup_put(&w, &x);
 	/* the filters are the driver's own */

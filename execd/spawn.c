@@ -26,6 +26,7 @@
 
 #include "common/log.h"
 #include "execd/filter.h"
+#include "execd/launch/ns.h"
 #include "execd/mounts.h"
 
 #define BWRAP "/usr/bin/bwrap"
@@ -72,6 +73,8 @@ spawn_init(uint64_t tmp_size, uint32_t require)
 	find_links();
 	shared.layers = LAYER_SECCOMP | LAYER_LANDLOCK;
 	shared.require = require;
+	if (ns_inodes(shared.outer) == -1)
+		fatal("/proc/self/ns");
 	if (filter_build(&shared) == -1)
 		fatal("cannot compile the seccomp programs");
 	launcher = open(MOUNTS_LAUNCHER, O_PATH | O_CLOEXEC);

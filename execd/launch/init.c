@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "common/codes.h"
+#include "execd/launch/ns.h"
 
 #define QUOTA_INSTANCES "/proc/sys/user/max_inotify_instances"
 #define QUOTA_WATCHES "/proc/sys/user/max_inotify_watches"
@@ -54,6 +55,24 @@ int
 init_victim(void)
 {
 	return quota(OOM_ADJUST, "1000");
+}
+
+int
+init_namespaces(const struct xl_setup *s, const char **bad)
+{
+	uint64_t own[XL_NAMESPACES];
+	size_t i;
+
+	*bad = "";
+	if (ns_inodes(own) == -1)
+		return -1;
+	for (i = 0; i < XL_NAMESPACES; i++)
+		if (own[i] == s->outer[i]) {
+			*bad = ns_paths[i];
+			errno = ENOTUNIQ;
+			return -1;
+		}
+	return 0;
 }
 
 int

@@ -102,6 +102,9 @@ apply(uint64_t id)
 	struct wbuf w;
 	size_t i;
 
+	/* whatever bubblewrap was asked for: this is what it did */
+	if (init_namespaces(&setup, &bad) == -1)
+		setup_failed(id, C_SBX_UNAVAILABLE, "namespaces");
 	if (init_quotas() == -1)
 		setup_failed(id, C_SBX_UNAVAILABLE, "inotify quota");
 	if (init_caps() == -1)

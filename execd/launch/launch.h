@@ -24,6 +24,9 @@ int init_quotas(void);
 /* Make this process and what it starts the first to go when the host is out of
  * memory: what commands share or keep in memory files has no limit. */
 int init_victim(void);
+/* Each namespace must be another than execd's: ENOTUNIQ when one is not, and
+ * *bad is its name. */
+int init_namespaces(const struct xl_setup *, const char **bad);
 /* Empty the permitted, ambient and bounding sets and set no_new_privs. */
 int init_caps(void);
 /* Each path of the list must be the object that execd meant: ESTALE when it

@@ -73,6 +73,8 @@ xl_setup_put(struct wbuf *w, const struct xl_setup *s)
 {
 	size_t i;
 
+	for (i = 0; i < XL_NAMESPACES; i++)
+		wput_u64(w, s->outer[i]);
 	wput_u32(w, s->layers);
 	wput_u32(w, s->require);
 	wput_u32(w, (uint32_t)s->npaths);
@@ -127,6 +129,8 @@ xl_setup_get(struct rbuf *r, struct xl_setup *s)
 	size_t n;
 
 	memset(s, 0, sizeof(*s));
+	for (n = 0; n < XL_NAMESPACES; n++)
+		s->outer[n] = rget_u64(r);
 	s->layers = rget_u32(r);
 	s->require = rget_u32(r);
 	paths_get(r, s);

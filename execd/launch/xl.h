@@ -45,9 +45,12 @@ struct xl_filter {
 	uint8_t *code; /* array of struct sock_filter, owned */
 	size_t len;    /* bytes, a multiple of 8 */
 };
+/* Namespaces that a sandbox has of its own (execd/launch/ns.h). */
+#define XL_NAMESPACES 7
 struct xl_setup {
-	uint32_t layers;  /* enum exec_layer to apply */
-	uint32_t require; /* of these none may be missing */
+	uint64_t outer[XL_NAMESPACES]; /* execd's: none may be the same */
+	uint32_t layers;	       /* enum exec_layer to apply */
+	uint32_t require;	       /* of these none may be missing */
 	struct xl_path *paths;
 	size_t npaths;
 	struct xl_check *checks;

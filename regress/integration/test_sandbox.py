@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: ISC
 """The sandbox from inside: what is denied, protected, counted and limited.
 Each layer and each promise of abx-sandbox(7) by a program that tries."""
-import json
+import errno
 import os
 import subprocess
+import sys
+import tempfile
 import threading
 import time
 import unittest
 
-from abxtest import (ASAN, BUILD, MARKER, ROOT, Case, World, hardened_only)
+from abxtest import (BUILD, MARKER, Case, World, hardened_only, needs_root)
 
 
 class Box(Case):
@@ -183,6 +185,102 @@ class Protected(Box):
             lambda e: "sandbox_appeared" in e)
             if "sandbox_appeared" in e], [[made]])
         os.rmdir(made)
+
+
+# Runs a program under a filter that answers the call numbered argv[1], when
+# its first argument has one of the bits argv[2] (0: always), with errno
+# argv[3].
+REFUSING = r"""
+import ctypes, os, struct, sys
+nr, bits, err = (int(a, 0) for a in sys.argv[1:4])
+def op(code, jt, jf, k):
+    return struct.pack("HBBI", code, jt, jf, k)
+rules = [op(0x20, 0, 0, 0), op(0x15, 0, 3 if bits else 1, nr)]
+if bits:
+    rules += [op(0x20, 0, 0, 16), op(0x45, 0, 1, bits)]
+rules += [op(0x06, 0, 0, 0x50000 | err), op(0x06, 0, 0, 0x7fff0000)]
+code = ctypes.create_string_buffer(b"".join(rules))
+prog = ctypes.create_string_buffer(
+    struct.pack("HxxxxxxP", len(rules), ctypes.addressof(code)))
+if ctypes.CDLL(None, use_errno=True).prctl(22, 2, prog, 0, 0):
+    sys.exit(f"prctl: {os.strerror(ctypes.get_errno())}")
+os.execvp(sys.argv[4], sys.argv[4:])
+"""
+CALLS = {"x86_64": {"clone": 56, "landlock_create_ruleset": 444},
+         "aarch64": {"clone": 220, "landlock_create_ruleset": 444}}
+
+
+@needs_root
+class FailClosed(Case):
+    """Without a layer that is required nothing runs."""
+
+    def begin(self, before, **sandbox):
+        w = World()
+        self.addCleanup(w.remove)
+        w.own()
+        return w, self.start({
+            "rules": [{"allow": "commands.run", "commands": {
+                "allow": ["sh -c ..."], "cwd": w.w}},
+                {"allow": "files.stat", "paths": w.w}],
+            "allow_lint_errors": True, **sandbox}, world=w, before=before)
+
+    def refuses(self, before, layer, word):
+        w, svc = self.begin(before)
+        a = svc.run("sh", "-c", "echo > ran")
+        self.refused(a, 503, "sandbox.unavailable")
+        self.eq(a.json["details"]["layer"], layer)
+        self.eq(os.path.exists(w.w + "/ran"), False)
+        self.ok(svc.stat("a.txt"))
+        self.eq(word in svc.logged(), True, svc.logged())
+
+    def fake(self, script):
+        """abxd with that script in the place of bubblewrap."""
+        fd, path = tempfile.mkstemp(prefix="abx-fake-")
+        self.addCleanup(os.unlink, path)
+        with open(fd, "w") as f:
+            f.write("#!/bin/sh\nif [ \"$1\" = --help ]; then echo '--args "
+                    "--as-pid-1 --disable-userns --bind-fd --ro-bind-fd "
+                    "--clearenv --size --perms --die-with-parent "
+                    "--new-session '; exit; fi\n"
+                    "while [ \"$1\" != -- ]; do shift; done; shift\n"
+                    + script)
+        os.chmod(path, 0o755)
+        return ("unshare", "-m", "--propagation", "private", "sh", "-c",
+                f'mount --bind {path} "$(command -v bwrap)" && exec "$@"',
+                "sh")
+
+    def filter(self, call, bits, err):
+        calls = CALLS.get(os.uname().machine)
+        if calls is None:
+            self.skipTest("knows no call numbers of this machine")
+        return (sys.executable, "-c", REFUSING, str(calls[call]), str(bits),
+                str(err))
+
+    @hardened_only
+    def test_a_bubblewrap_that_ignores_its_options(self):
+        self.refuses(self.fake('exec "$@"\n'), "namespaces", "namespaces")
+
+    @hardened_only
+    def test_a_bubblewrap_that_does_half_of_them(self):
+        self.refuses(self.fake('exec unshare -Urfp --mount-proc "$@"\n'),
+                     "namespaces", "namespaces")
+
+    @hardened_only
+    def test_no_user_namespaces(self):
+        self.refuses(self.filter("clone", 0x10000000, errno.EPERM),
+                     "namespaces", "bwrap")
+
+    @hardened_only
+    def test_no_landlock(self):
+        off = self.filter("landlock_create_ruleset", 0, errno.ENOSYS)
+        self.refuses(off, "landlock", "landlock")
+        w, svc = self.begin(off, sandbox={
+            "require": ["namespaces", "seccomp"]})
+        r = self.ok(svc.run("sh", "-c", "echo > ran; touch /usr/x /etc/x "
+                            "/dev/x /x; echo $?")).json
+        self.eq((r["stdout"], r["sandbox"]["layers"]),
+                ("1\n", ["namespaces", "seccomp"]))
+        self.eq(os.path.exists(w.w + "/ran"), True)
 
 
 if __name__ == "__main__":
