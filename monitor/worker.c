@@ -275,7 +275,8 @@ worker_started(struct req *r, struct imsg *m)
 
 	rbuf_init(&b, m->payload, m->len);
 	pid = rget_u32(&b);
-	if (!r->is_run || r->started || rget_end(&b) == -1)
+	/* one that is to be held starts behind GO */
+	if (!r->is_run || r->started || r->covers.n > 0 || rget_end(&b) == -1)
 		return -1;
 	r->started = 1;
 	if (r->proc != NULL)
