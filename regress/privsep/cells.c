@@ -6,6 +6,7 @@
  */
 #include "regress/privsep/cells.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -20,8 +21,11 @@ const char cells_conf[] =
     "\"paths\":{\"roots\":[\"@/w\"]}},"
     "{\"allow\":[\"files.download\"],"
     "\"paths\":{\"roots\":[\"@/w\",\"@/r\"]}},"
-    "{\"allow\":[\"commands.run\"],\"commands\":"
-    "{\"allow\":[\"true\"],\"cwd\":{\"roots\":[\"@/w\"]}}}]";
+    "{\"allow\":[\"commands.run\",\"process.start\",\"process.output\"],"
+    "\"commands\":"
+    "{\"allow\":[\"true\"],\"cwd\":{\"roots\":[\"@/w\"]}}},"
+    "{\"allow\":[\"commands.run\"],\"commands\":{\"allow\":[\"false\"],"
+    "\"cwd\":{\"roots\":[\"@/w\"],\"deny\":[\"@/w/hidden*\"]}}}]";
 
 /* ---- what is permitted ---- */
 
@@ -31,32 +35,35 @@ static const struct {
 	uint16_t type;
 	const char *want;
 } rows[] = {
-    /*                      free, old
-     *                      | resolve, reopen, put, list, change
-     *                      | |    body, commit, answered
-     *                      | |    |  spawn, started
-     *                      | |    |  | spawn_in, started_in, run_in
-     *                      | |    |  | |  running, ending
-     *                      | |    |  | |  | cancelled, cancel_run, late */
-    {PROC_LISTENER, LM_ASK,     "y..................."},
-    {PROC_LISTENER, LM_CANCEL,  "..yyyyyyyyyyyyyy...."},
-    {PROC_LISTENER, LM_PUT_END, ".......y............"},
-    {PROC_LISTENER, LM_FIN,     ".........y.....y.yy."},
-    {PROC_LISTENER, LM_REJECTS, "yyyyyyyyyyyyyyyyyyyy"},
-    {PROC_PATHD, MP_FACTS,      "..yy.............y.y"},
-    {PROC_PATHD, MP_PUT_ANS,    "....y............y.y"},
-    {PROC_PATHD, MP_PUT_FIN,    ".......yy........y.y"},
-    {PROC_PATHD, MP_LIST_ANS,   ".....y...........y.y"},
-    {PROC_PATHD, MP_DONE,       "....yyy..........y.y"},
-    {PROC_PATHD, MP_EDIT_ANS,   ".................y.y"},
-    {PROC_PATHD, MP_ARCHIVE_ANS, ".................y.y"},
-    {PROC_PATHD, MP_DENIED_ANS, ".................y.y"},
-    {PROC_EXECD, ME_HELD,       "................y.y."},
-    {PROC_EXECD, ME_STARTED,    "..........y.y...y.y."},
-    {PROC_EXECD, ME_RUN,        "...........y.y..y.y."},
-    {PROC_EXECD, ME_IN,         "..............y.y.y."},
-    {PROC_EXECD, ME_FAILED,     "..........y.y...y.y."},
-    {PROC_EXECD, ME_END,        "...........y.yyyy.y."},
+    /*                       free, old
+     *                       | resolve, reopen, put, list, change
+     *                       | |    body, commit, answered
+     *                       | |    |  spawn, started
+     *                       | |    |  | spawn_in, started_in, run_in
+     *                       | |    |  | |  running, ending
+     *                       | |    |  | |  | cancelled, cancel_run, late
+     *                       | |    |  | |  | |  cover, hold, held
+     *                       | |    |  | |  | |  |  process, over, follow */
+    {PROC_LISTENER, LM_ASK,      "y........................."},
+    {PROC_LISTENER, LM_CANCEL,   "..yyyyyyyyyyyyyy....yyy..y"},
+    {PROC_LISTENER, LM_PUT_END,  ".......y.................."},
+    {PROC_LISTENER, LM_FIN,      ".........y.....y.yy......."},
+    {PROC_LISTENER, LM_REJECTS,  "yyyyyyyyyyyyyyyyyyyyyyyyyy"},
+    {PROC_PATHD, MP_FACTS,       "..yy.............y.y......"},
+    {PROC_PATHD, MP_PUT_ANS,     "....y............y.y......"},
+    {PROC_PATHD, MP_PUT_FIN,     ".......yy........y.y......"},
+    {PROC_PATHD, MP_LIST_ANS,    ".....y...........y.y......"},
+    {PROC_PATHD, MP_DONE,        "....yyy..........y.yy.y..."},
+    {PROC_PATHD, MP_EDIT_ANS,    ".................y.y......"},
+    {PROC_PATHD, MP_ARCHIVE_ANS, ".................y.y......"},
+    {PROC_PATHD, MP_DENIED_ANS,  ".................y.yy.y..."},
+    {PROC_EXECD, ME_STARTED,     "..........y.y...y.y......."},
+    {PROC_EXECD, ME_RUN,         "...........y.y..y.y......y"},
+    {PROC_EXECD, ME_IN,          "..............y.y.y......."},
+    {PROC_EXECD, ME_FAILED,      "..........y.y...y.y..yy..."},
+    {PROC_EXECD, ME_END,         "...........y.yyyy.y....y.."},
+    {PROC_EXECD, ME_HELD,        "................y.y..y...."},
+    {PROC_EXECD, ME_DONE,        ".........................y"},
 };
 /* clang-format on */
 
@@ -68,7 +75,7 @@ cell_row(enum proc_kind from, uint16_t type)
 	for (i = 0; i < nitems(rows); i++)
 		if (rows[i].from == from && rows[i].type == type)
 			return rows[i].want;
-	return "....................";
+	return "..........................";
 }
 
 const uint16_t all_types[] = {
@@ -109,6 +116,18 @@ put_facts(struct lab *l, struct wbuf *w, enum point p)
 		facts_put(w, &f);
 		facts_clear(&f);
 	}
+}
+
+/* One denied entry. */
+static void
+put_covers(struct wbuf *w)
+{
+	struct covers c = {0};
+
+	if (covers_add(&c, "hidden", FK_FILE, 1, 9) == -1)
+		die("covers");
+	covers_put(w, &c);
+	covers_clear(&c);
 }
 
 static void
@@ -168,6 +187,12 @@ sample_put(struct lab *l, struct wbuf *w, uint16_t type, enum point p)
 		break;
 	case MP_DONE:
 		done_put(w, &done);
+		break;
+	case MP_DENIED_ANS:
+		put_covers(w);
+		break;
+	case ME_DONE:
+		wput_u16(w, C_ID_NOT_FOUND);
 		break;
 	case ME_STARTED:
 	case ME_FAILED:
@@ -296,6 +321,67 @@ to_started(struct lab *l, struct at *at, int with_stdin)
 	say(l, PROC_EXECD, ME_STARTED, at->rid);
 }
 
+/* A run whose working directory may hold denied entries. */
+static void
+to_cover(struct lab *l, struct at *at)
+{
+	int dir = odd_fd(l, ODD_DIR, "", 0);
+
+	at->lid = lab_ask(l, OP_commands_run, "*argv", "false", NULL);
+	at->rid = lab_facts(l, FK_DIR, dir);
+	(void)hear(l, PROC_PATHD, MP_DENIED);
+}
+
+static void
+to_hold(struct lab *l, struct at *at)
+{
+	to_cover(l, at);
+	say(l, PROC_PATHD, MP_DENIED_ANS, at->rid);
+	(void)hear(l, PROC_EXECD, ME_SPAWN_BIND);
+	(void)hear(l, PROC_EXECD, ME_SPAWN_COVER);
+	(void)hear(l, PROC_EXECD, ME_SPAWN);
+}
+
+static void
+to_held(struct lab *l, struct at *at)
+{
+	to_hold(l, at);
+	say(l, PROC_EXECD, ME_HELD, at->rid);
+	(void)hear(l, PROC_PATHD, MP_DENIED);
+}
+
+/* A process that runs on behind its request; its name for clients. */
+static void
+to_process(struct lab *l, struct at *at, char id[64])
+{
+	int dir = odd_fd(l, ODD_DIR, "", 0);
+	const struct imsg *m;
+	const char *p;
+
+	at->lid = lab_ask(l, OP_process_start, "*argv", "true", NULL);
+	at->rid = lab_facts(l, FK_DIR, dir);
+	(void)hear(l, PROC_EXECD, ME_SPAWN_BIND);
+	(void)hear(l, PROC_EXECD, ME_SPAWN);
+	say(l, PROC_EXECD, ME_STARTED, at->rid);
+	m = lab_next(l, PROC_LISTENER, LM_ANS);
+	p = memmem(m->payload, m->len, "\"id\":\"", 6);
+	if (p == NULL)
+		die("process.start: %.*s", (int)m->len - 51,
+		    (const char *)m->payload + 51);
+	snprintf(id, 64, "%.*s", (int)strcspn(p + 6, "\""), p + 6);
+	say(l, PROC_LISTENER, LM_FIN, at->lid);
+}
+
+static void
+to_follow(struct lab *l, struct at *at)
+{
+	char id[64];
+
+	to_process(l, at, id);
+	at->lid = lab_ask(l, OP_process_output, "id", id, NULL);
+	at->rid = hear(l, PROC_EXECD, ME_FOLLOW);
+}
+
 static void
 to_running(struct lab *l, struct at *at)
 {
@@ -308,6 +394,8 @@ to_running(struct lab *l, struct at *at)
 static void
 go_on(struct lab *l, enum point p, struct at *at)
 {
+	char id[64];
+
 	switch (p) {
 	case P_OLD:
 		to_answered(l, at);
@@ -328,6 +416,24 @@ go_on(struct lab *l, enum point p, struct at *at)
 		(void)hear(l, PROC_PATHD, MP_CANCEL);
 		if (p == P_LATE)
 			say(l, PROC_LISTENER, LM_FIN, at->lid);
+		break;
+	case P_COVER:
+		to_cover(l, at);
+		break;
+	case P_HOLD:
+		to_hold(l, at);
+		break;
+	case P_HELD:
+		to_held(l, at);
+		break;
+	case P_PROCESS:
+	case P_OVER:
+		to_process(l, at, id);
+		if (p == P_OVER)
+			say(l, PROC_EXECD, ME_END, at->rid);
+		break;
+	case P_FOLLOW:
+		to_follow(l, at);
 		break;
 	case P_CANCEL_RUN:
 		to_spawn(l, at, 0);

@@ -32,6 +32,12 @@ enum point {
 	P_CANCELLED,  /* a download, withdrawn; the listener owes FIN */
 	P_CANCEL_RUN, /* a run, withdrawn; FIN and END are owed */
 	P_LATE,	      /* a download, withdrawn and over; FACTS may come */
+	P_COVER,      /* a run, pathd owes what is denied in its directory */
+	P_HOLD,	      /* execd owes HELD or FAILED */
+	P_HELD,	      /* pathd owes the same list again, execd holds */
+	P_PROCESS,    /* no request any more: a process that runs */
+	P_OVER,	      /* one that has ended and is still known */
+	P_FOLLOW,     /* its output is asked for, execd owes RUN or DONE */
 	P_COUNT
 };
 

@@ -21,7 +21,8 @@
 static const char *const point_names[P_COUNT] = {"free", "old", "resolve",
     "reopen", "put", "list", "change", "body", "commit", "answered", "spawn",
     "started", "spawn_in", "started_in", "run_in", "running", "ending",
-    "cancelled", "cancel_run", "late"};
+    "cancelled", "cancel_run", "late", "cover", "hold", "held", "process",
+    "over", "follow"};
 
 /* ---- what must hold behind each case ---- */
 
@@ -249,12 +250,18 @@ static const struct {
     {PROC_PATHD, MP_PUT_FIN, P_COMMIT},
     {PROC_PATHD, MP_LIST_ANS, P_LIST},
     {PROC_PATHD, MP_DONE, P_CHANGE},
+    {PROC_PATHD, MP_DENIED_ANS, P_COVER},
+    {PROC_PATHD, MP_DENIED_ANS, P_HELD},
     {PROC_EXECD, ME_STARTED, P_SPAWN},
     {PROC_EXECD, ME_RUN, P_STARTED},
     {PROC_EXECD, ME_IN, P_RUN_IN},
     {PROC_EXECD, ME_FAILED, P_SPAWN},
     {PROC_EXECD, ME_END, P_RUNNING},
     {PROC_EXECD, ME_END, P_ENDING},
+    {PROC_EXECD, ME_END, P_PROCESS},
+    {PROC_EXECD, ME_HELD, P_HOLD},
+    {PROC_EXECD, ME_DONE, P_FOLLOW},
+    {PROC_EXECD, ME_RUN, P_FOLLOW},
 };
 
 /* n bytes of the sample, zeros behind its end. */

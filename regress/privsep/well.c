@@ -118,6 +118,19 @@ to_pathd(const struct imsg *m)
 	case MP_LIST:
 		DECODE(list);
 		break;
+	case MP_COPY:
+	case MP_SEARCH:
+	case MP_EXPORT:
+	case MP_ARCHIVE:
+	case MP_IMPORT:
+		DECODE(bulk);
+		break;
+	case MP_EDIT:
+		DECODE(edit);
+		break;
+	case MP_DENIED:
+		DECODE(denied);
+		break;
 	case MP_MKDIR:
 	case MP_RENAME:
 	case MP_UNLINK:
@@ -159,6 +172,11 @@ to_execd(const struct imsg *m)
 		bound = m->id;
 		DECODE(spawn_bind);
 		break;
+	case ME_SPAWN_COVER:
+		if (bound != m->id)
+			return "covers without a bind";
+		DECODE(covers);
+		break;
 	case ME_SPAWN:
 		if (bound != 0 && bound != m->id)
 			return "binds of another run";
@@ -172,6 +190,17 @@ to_execd(const struct imsg *m)
 		break;
 	case ME_SIGNAL:
 		(void)rget_u8(&r);
+		break;
+	case ME_FOLLOW:
+		(void)rget_raw(&r, 24);
+		(void)rget_bool(&r);
+		break;
+	case ME_FEED:
+		(void)rget_u64(&r);
+		(void)rget_bool(&r);
+		break;
+	case ME_GO:
+	case ME_FORGET:
 		break;
 	default:
 		return "not for execd";
