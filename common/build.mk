@@ -288,7 +288,7 @@ SYSCONFDIR ?= /etc
 LIBEXEC = ${PREFIX}/libexec/agent-sandbox
 DOCDIR = ${PREFIX}/share/doc/agent-sandbox
 MAN5 = man/server.json.5
-MAN7 = man/abx-command-policy.7 man/abx-privsep.7
+MAN7 = man/abx-command-policy.7 man/abx-privsep.7 man/abx-sandbox.7
 MAN8 = man/abxd.8 man/abxctl.8
 DEPS += ${LAUNCH_SRC:.c=.uo.d} ${BASE_SRC:.c=.uo.d} ${UNIT_SRC:.c=.ao.d}
 

@@ -187,6 +187,72 @@ class Protected(Box):
         os.rmdir(made)
 
 
+class Jobs(Box):
+    """Real small jobs, offline, in the default profile at default limits."""
+
+    def job(self, program, script, out):
+        if not any(os.access(f"{d}/{program}", os.X_OK)
+                   for d in ("/usr/bin", "/usr/local/bin")):
+            self.skipTest(f"{program} is not installed")
+        r = self.sh(script)
+        self.eq((r["exit_code"], r["stdout"]), (0, out), r)
+
+    def test_python(self):
+        self.job("python3", """
+cat >m.py <<E
+import concurrent.futures, json, sqlite3, subprocess, tempfile, threading
+def f(n): return n * n
+if __name__ == '__main__':
+    with concurrent.futures.ThreadPoolExecutor(4) as e:
+        print(sum(e.map(f, range(100))))
+    d = sqlite3.connect('db'); d.execute('create table t (x)')
+    d.execute('insert into t values (7)'); d.commit()
+    print(d.execute('select x from t').fetchone()[0])
+    print(subprocess.run(['sh', '-c', 'echo sub'], capture_output=True,
+                         text=True).stdout, end='')
+    with tempfile.TemporaryDirectory() as t: open(t + '/f', 'w').write('x')
+E
+python3 -m py_compile m.py && python3 m.py && rm -r m.py db __pycache__
+""", "328350\n7\nsub\n")
+
+    def test_git(self):
+        self.job("git", """
+mkdir repo && cd repo && git init -q -b main . 2>&1 &&
+git config user.email a@example.org && git config user.name A &&
+echo 1 >f && git add f && git commit -qm one && git branch b &&
+echo 2 >>f && git commit -qam two && git checkout -q b && echo 3 >g &&
+git add g && git commit -qm three && git merge -q main 2>&1 &&
+git log --oneline | wc -l && git fsck --strict 2>/dev/null; git gc -q &&
+cd .. && git clone -q repo copy && ls copy && rm -rf repo copy
+""", "4\nf\ng\n")
+
+    def test_make_and_cc(self):
+        self.job("gcc", r"""
+printf 'int puts(const char *);\nint main(void) { puts("built"); }\n' >a.c
+printf 'a: a.o\n\tgcc -o a a.o\na.o: a.c\n\tgcc -O2 -c a.c\n' >Makefile
+make -s -j4 && ./a && rm a a.o a.c Makefile
+""", "built\n")
+
+    def test_node(self):
+        self.job("node", """
+cat >s.js <<E
+const fs = require('fs'), cp = require('child_process');
+const { Worker, isMainThread, parentPort } = require('worker_threads');
+if (!isMainThread) parentPort.postMessage(6 * 7);
+else {
+  fs.writeFileSync('out', 'x');
+  console.log(cp.execSync('echo sub').toString().trim());
+  new Worker(__filename).on('message', m => console.log(m));
+}
+E
+node s.js && rm s.js out
+""", "sub\n42\n")
+
+    def test_perl(self):
+        self.job("perl", "perl -MPOSIX -e 'print floor(3.7), qq{\\n}; "
+                 "print `echo sub`'", "3\nsub\n")
+
+
 # Runs a program under a filter that answers the call numbered argv[1], when
 # its first argument has one of the bits argv[2] (0: always), with errno
 # argv[3].
