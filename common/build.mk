@@ -65,10 +65,10 @@ LISTENER_SRC = listener/main.c listener/accept.c listener/ask.c \
 	listener/pipe.c listener/pool.c \
 	listener/put.c listener/range.c listener/rejects.c \
 	listener/request.c listener/route.c listener/run.c \
-	listener/send.c listener/target.c
+	listener/send.c listener/watch.c listener/target.c
 
 PATHD_SRC = pathd/main.c pathd/pool.c pathd/worker.c pathd/put_job.c \
-	pathd/list_job.c pathd/pack_job.c pathd/drain.c pathd/filter.c ${PATHD_PURE_SRC}
+	pathd/list_job.c pathd/pack_job.c pathd/watch_job.c pathd/drain.c pathd/filter.c ${PATHD_PURE_SRC}
 
 EXECD_SRC = execd/main.c execd/job.c execd/job_start.c \
 	execd/job_launch.c execd/job_say.c execd/spawn.c execd/pump.c execd/spool.c execd/feed.c \
@@ -111,7 +111,7 @@ PATHD_PURE_SRC = pathd/beneath.c pathd/walk.c pathd/roots.c pathd/deny.c \
 	pathd/list.c pathd/get.c pathd/sight.c pathd/stage.c pathd/copy.c \
 	pathd/replace.c pathd/udiff.c pathd/edit.c pathd/framer.c \
 	pathd/search.c pathd/needle.c pathd/denied.c pathd/pack.c \
-	pathd/unpack.c pathd/import.c
+	pathd/unpack.c pathd/import.c pathd/watch.c
 EXECD_PURE_SRC = execd/profile.c execd/appeared.c execd/keep.c execd/ring.c execd/launch/xl.c
 
 UNIT_SRC = regress/unit/hop.c \

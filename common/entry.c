@@ -195,8 +195,8 @@ time_http(char out[HTTPDATE_SIZE], int64_t sec)
 	    c.year % 10000, c.hour % 100, c.min % 100, c.sec % 100);
 }
 
-static const char *
-type_name(uint8_t type)
+const char *
+entry_type(uint8_t type)
 {
 	switch (type) {
 	case FK_FILE:
@@ -231,8 +231,11 @@ put_base64(struct wbuf *w, const char *name, const void *p, size_t n)
 }
 
 void
-entry_path_put(struct wbuf *w, const char *path, const char *name, size_t len)
+entry_path_put(struct wbuf *w, const char *member, const char *path,
+    const char *name, size_t len)
 {
+	char exact[32];
+
 	char buf[2 * ABX_PATH_MAX + 2];
 	size_t n = strnlen(path, ABX_PATH_MAX);
 
@@ -243,10 +246,13 @@ entry_path_put(struct wbuf *w, const char *path, const char *name, size_t len)
 		memcpy(buf + n, name, len);
 		n += len;
 	}
-	json_raw_put(w, "\"path\":");
+	json_str_put(w, member, strlen(member));
+	json_raw_put(w, ":");
 	json_str_put(w, buf, n);
-	if (!utf8_valid(buf, n))
-		put_base64(w, "path_base64", buf, n);
+	if (!utf8_valid(buf, n)) {
+		snprintf(exact, sizeof(exact), "%s_base64", member);
+		put_base64(w, exact, buf, n);
+	}
 }
 
 void
@@ -269,9 +275,9 @@ entry_put(
 	if (!utf8_valid(name, n))
 		put_base64(w, "name_base64", name, n);
 	json_raw_put(w, ",");
-	entry_path_put(w, path, e->name, join ? e->namelen : 0);
+	entry_path_put(w, "path", path, e->name, join ? e->namelen : 0);
 	json_raw_put(w, ",\"type\":\"");
-	json_raw_put(w, type_name(e->type));
+	json_raw_put(w, entry_type(e->type));
 	json_raw_put(w, "\",\"size\":");
 	json_uint_put(w, e->size);
 	json_raw_put(w, ",\"mode\":\"");

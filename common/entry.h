@@ -35,11 +35,13 @@ void time_rfc3339(char out[RFC3339_SIZE], int64_t sec, uint32_t ns);
 /* IMF-fixdate (RFC 9110, 5.6.7). */
 void time_http(char out[HTTPDATE_SIZE], int64_t sec);
 
-/* The path member (without a comma in front), and its exact bytes when it is
- * not UTF-8: the caller's spelling of a directory and len bytes below it, at
- * most ABX_PATH_MAX. */
-void entry_path_put(
-    struct wbuf *, const char *path, const char *name, size_t len);
+/* A path as a member of that name (without a comma in front), and its exact
+ * bytes as NAME_base64 when it is not UTF-8: the caller's spelling of a
+ * directory and len bytes below it, at most ABX_PATH_MAX. */
+void entry_path_put(struct wbuf *, const char *member, const char *path,
+    const char *name, size_t len);
+/* The word for an enum facts_kind. */
+const char *entry_type(uint8_t);
 /* One entry as a JSON object.  path is the caller's spelling: of the entry
  * itself, or with join of the directory that the name is appended to. */
 void entry_put(

@@ -53,7 +53,7 @@ frame_feed(struct frame_dec *d, const uint8_t **p, size_t *n, uint8_t *kind,
 			return 0;
 	}
 	flen = frame_len(d->buf);
-	if (flen > FRAME_MAX || d->buf[0] < FR_OUT || d->buf[0] > FR_AT)
+	if (flen > FRAME_MAX || d->buf[0] < FR_OUT || d->buf[0] > FR_EVENT)
 		return -1;
 	take(d, p, n, FRAME_HDR + (size_t)flen);
 	if (d->have < FRAME_HDR + (size_t)flen)
@@ -121,6 +121,33 @@ list_match_get(const uint8_t *p, size_t n, struct list_match *m)
 	m->text = (const char *)rget_bytes(&r, &m->textlen, FRAME_MAX);
 	if (rget_end(&r) == -1 || m->pathlen == 0 || m->path[0] == '/' ||
 	    memchr(m->path, '\0', m->pathlen) != NULL)
+		return -1;
+	return 0;
+}
+
+void
+list_event_put(struct wbuf *w, const struct list_event *e)
+{
+	wput_u8(w, e->what);
+	wput_u8(w, e->type);
+	wput_bytes(w, e->path, e->pathlen);
+	wput_bytes(w, e->to, e->tolen);
+}
+
+int
+list_event_get(const uint8_t *p, size_t n, struct list_event *e)
+{
+	struct rbuf r;
+
+	rbuf_init(&r, p, n);
+	e->what = rget_u8(&r);
+	e->type = rget_u8(&r);
+	e->path = (const char *)rget_bytes(&r, &e->pathlen, ABX_PATH_MAX);
+	e->to = (const char *)rget_bytes(&r, &e->tolen, ABX_PATH_MAX);
+	if (rget_end(&r) == -1 || e->what > WE_OVERFLOW || e->type < 1 ||
+	    e->type > 4 || (e->tolen > 0) != (e->what == WE_MOVE) ||
+	    memchr(e->path, '\0', e->pathlen) != NULL ||
+	    memchr(e->to, '\0', e->tolen) != NULL)
 		return -1;
 	return 0;
 }

@@ -23,7 +23,8 @@ enum frame_kind {
 	FR_END = 6,   /* u16 code, u8 truncated; ends a listing, or output
 		       * of a process that still runs */
 	FR_MATCH = 7, /* struct list_match */
-	FR_AT = 8     /* u64 stdout, u64 stderr: offsets of what comes next */
+	FR_AT = 8,    /* u64 stdout, u64 stderr: offsets of what comes next */
+	FR_EVENT = 9  /* struct list_event */
 };
 
 /* One entry of a listing. */
@@ -55,6 +56,20 @@ struct list_match {
 void list_match_put(struct wbuf *, const struct list_match *);
 /* Decode a whole FR_MATCH payload: 0 or -1. */
 int list_match_get(const uint8_t *, size_t, struct list_match *);
+
+/* One change below a directory that is watched. */
+enum watch_what { WE_CREATE, WE_MODIFY, WE_DELETE, WE_MOVE, WE_OVERFLOW };
+struct list_event {
+	uint8_t what;	  /* enum watch_what */
+	uint8_t type;	  /* enum facts_kind, never FK_MISSING */
+	const char *path; /* below the directory, "" itself; borrowed */
+	size_t pathlen;
+	const char *to; /* MOVE: its new name, else ""; borrowed */
+	size_t tolen;
+};
+void list_event_put(struct wbuf *, const struct list_event *);
+/* Decode a whole FR_EVENT payload: 0 or -1. */
+int list_event_get(const uint8_t *, size_t, struct list_event *);
 
 /* Write a frame header into 5 bytes. */
 void frame_head(uint8_t out[FRAME_HDR], uint8_t kind, uint32_t len);

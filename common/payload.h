@@ -130,6 +130,7 @@ enum ans_kind {
 	ANS_FILE,  /* regular file: send size bytes from its start */
 	ANS_PUT,   /* pipe write end: splice the body in, then PUT_END */
 	ANS_LIST,  /* pipe read end: entry frames */
+	ANS_WATCH, /* pipe read end: event frames */
 	ANS_BYTES, /* pipe read end: output frames are the body; body = its type
 		    */
 	ANS_RUN /* pipe read end: run frames; RUN_IN follows with RUN_STDIN */

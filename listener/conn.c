@@ -25,6 +25,7 @@
 #include "listener/put.h"
 #include "listener/request.h"
 #include "listener/run.h"
+#include "listener/watch.h"
 
 #define IN_MIN 4096
 #define LINGER_US 2000000
@@ -48,6 +49,7 @@ static int (*const steps[CONN_STATES])(struct conn *) = {
     [CONN_PUT_END] = step_wait,
     [CONN_LIST] = list_step,
     [CONN_RUN] = run_step,
+    [CONN_WATCH] = watch_step,
     [CONN_SEND] = step_send,
     [CONN_LINGER] = step_linger,
 };
@@ -179,6 +181,7 @@ release(struct conn *c)
 	put_free(c);
 	list_free(c);
 	run_free(c);
+	watch_free(c);
 	request_clear(c);
 	c->file_left = 0;
 	c->wait_from = c->waited = 0;
@@ -588,4 +591,6 @@ conn_tick(struct conn *c, uint64_t now)
 	}
 	if (c->state == CONN_RUN)
 		run_tick(c, now);
+	else if (c->state == CONN_WATCH)
+		watch_tick(c, now);
 }

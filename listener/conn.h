@@ -30,6 +30,7 @@ enum conn_state {
 	CONN_PUT_END, /* it has, or cannot; the monitor will say how it went */
 	CONN_LIST,    /* entry frames flow in */
 	CONN_RUN,     /* run frames flow in */
+	CONN_WATCH,   /* event frames flow in */
 	CONN_SEND,    /* the answer flows out */
 	CONN_LINGER,  /* answered and shut down; the rest is read and dropped */
 	CONN_DEAD,    /* closed, to be freed */
@@ -79,6 +80,7 @@ struct req {
 struct upload;
 struct listing;
 struct run;
+struct watching;
 
 struct conn {
 	TAILQ_ENTRY(conn) entry; /* in its pool, longest idle first */
@@ -113,6 +115,7 @@ struct conn {
 	uint64_t file_off, file_left; /* get.c */
 	struct upload *upload;
 	struct listing *listing;
+	struct watching *watching;
 	struct run *run;
 };
 

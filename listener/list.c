@@ -221,7 +221,7 @@ on_match(struct conn *c, const uint8_t *p, size_t n)
 	    list_match_get(p, n, &m) == -1)
 		return fail(c, C_SRV_INTERNAL);
 	json_raw_put(&l->text, l->count++ > 0 ? ",{" : "{");
-	entry_path_put(&l->text, l->path, m.path, m.pathlen);
+	entry_path_put(&l->text, "path", l->path, m.path, m.pathlen);
 	json_raw_put(&l->text, ",\"line\":");
 	json_uint_put(&l->text, m.line);
 	json_raw_put(&l->text, ",\"column\":");

@@ -20,6 +20,7 @@
 #include "listener/put.h"
 #include "listener/run.h"
 #include "listener/send.h"
+#include "listener/watch.h"
 
 #include <string.h>
 
@@ -49,6 +50,7 @@ static const struct {
     [ANS_PUT] = {put_begin, 1},
     [ANS_LIST] = {list_begin, 1},
     [ANS_BYTES] = {list_begin, 1},
+    [ANS_WATCH] = {watch_begin, 1},
     [ANS_RUN] = {run_begin, 1},
 };
 

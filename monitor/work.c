@@ -405,6 +405,7 @@ static const struct {
     {OP_files_mkdir, work_mkdir},
     {OP_files_edit, work_edit},
     {OP_files_search, work_search},
+    {OP_files_watch, work_watch},
     {OP_files_export, work_export},
     {OP_files_import, work_import},
     {OP_files_archive, work_archive},

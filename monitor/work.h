@@ -26,6 +26,7 @@ void work_reopened(struct req *, const struct facts *, int *fd);
 void work_copy(struct req *, int *fd);
 void work_edit(struct req *, int *fd);
 void work_search(struct req *, int *fd);
+void work_watch(struct req *, int *fd);
 void work_export(struct req *, int *fd);
 void work_import(struct req *, int *fd);
 void work_archive(struct req *, int *fd);

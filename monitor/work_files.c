@@ -197,6 +197,20 @@ work_search(struct req *r, int *fd)
 		bulk_send(r, MP_SEARCH, &b);
 }
 
+/* ---- watch ---- */
+
+void
+work_watch(struct req *r, int *fd)
+{
+	struct bulk b = {0};
+	char *name;
+
+	bulk_source(r, &b, &name);
+	if (ask_bool(r, "recursive"))
+		b.flags |= PF_RECURSIVE;
+	bulk_send(r, MP_WATCH, &b);
+}
+
 /* ---- archives ---- */
 
 int

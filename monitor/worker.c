@@ -192,10 +192,13 @@ worker_list_ans(struct req *r, struct imsg *m)
 	struct ans a = {0};
 	int bytes = ops[r->call.op].stream == S_BYTES;
 
-	if ((!bytes && ops[r->call.op].stream != S_LIST) || empty_ans(m) == -1)
+	int watch = r->call.op == OP_files_watch;
+
+	if ((!bytes && !watch && ops[r->call.op].stream != S_LIST) ||
+	    empty_ans(m) == -1)
 		return -1;
 	req_owed(r, NULL);
-	a.kind = bytes ? ANS_BYTES : ANS_LIST;
+	a.kind = bytes ? ANS_BYTES : watch ? ANS_WATCH : ANS_LIST;
 	a.status = 200;
 	a.size = r->dec.max_entries;
 	if (bytes)

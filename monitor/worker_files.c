@@ -115,7 +115,7 @@ pack_body(const struct req *r, const char *param, const struct pack_fin *f)
 	/* the first ones, as far as they fit */
 	for (i = 0; i < f->nskip && w.len < 48 * 1024; i++) {
 		json_raw_put(&w, i > 0 ? ",{" : "{");
-		entry_path_put(&w, f->skip[i].path, "", 0);
+		entry_path_put(&w, "path", f->skip[i].path, "", 0);
 		json_raw_put(&w, ",\"code\":\"");
 		json_raw_put(&w, codes[f->skip[i].code].code);
 		json_raw_put(&w, "\"}");

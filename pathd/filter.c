@@ -28,6 +28,9 @@ const struct jail_call pathd_calls[] = {
     {"statx", 0, 0, 0, 0},
     {"readlinkat", 0, 0, 0, 0},
     {"getdents64", 0, 0, 0, 0},
+    {"inotify_init1", 0, 0, 0, 0},
+    {"inotify_add_watch", 0, 0, 0, 0},
+    {"inotify_rm_watch", 0, 0, 0, 0},
     /* names */
     {"mkdirat", 0, 0, 0, 0},
     {"unlinkat", 0, 0, 0, 0},

@@ -329,6 +329,7 @@ static const struct {
     {MP_EDIT, do_edit_long},
     {MP_SEARCH, do_bulk_long},
     {MP_EXPORT, do_bulk_long},
+    {MP_WATCH, do_bulk_long},
     {MP_ARCHIVE, do_bulk_long},
     {MP_IMPORT, do_bulk_long},
     {MP_CANCEL, do_cancel},

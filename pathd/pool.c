@@ -32,7 +32,8 @@
 #define HANG_US (60ULL * 1000 * 1000)  /* without progress */
 #define QUEUE_US (60ULL * 1000 * 1000) /* without a worker */
 /* Uploads are as slow as their clients; some workers are for other things. */
-#define POOL_PUTS (POOL_MAX - 4)
+#define POOL_WORK (POOL_MAX - POOL_WATCH)
+#define POOL_PUTS (POOL_WORK - 4)
 
 struct task {
 	TAILQ_ENTRY(task) entry; /* of the queue while it waits */
@@ -120,6 +121,7 @@ task_begins(const struct task *t)
 	case MP_LIST:
 	case MP_SEARCH:
 	case MP_EXPORT:
+	case MP_WATCH:
 		return MP_LIST_ANS;
 	case MP_EDIT:
 		return MP_EDIT_ANS;
@@ -385,17 +387,27 @@ worker_get(void)
 static int
 task_may_run(const struct task *t)
 {
-	size_t i, puts = 0, same = 0;
+	size_t i, puts = 0, same = 0, watches = 0, all = 0;
+	const struct task *u;
 
 	for (i = 0; i < POOL_MAX; i++) {
-		if (pool.w[i].task == NULL)
+		all += pool.w[i].state == W_DEAD;
+		if ((u = pool.w[i].task) == NULL)
 			continue;
-		puts += task_begins(pool.w[i].task) == MP_PUT_ANS;
-		same += pool.w[i].task->root == t->root;
+		if (u->type == MP_WATCH) {
+			watches++;
+			continue;
+		}
+		all++;
+		puts += task_begins(u) == MP_PUT_ANS;
+		same += u->root == t->root;
 	}
-	if (task_begins(t) == MP_PUT_ANS && puts >= POOL_PUTS)
+	if (t->type == MP_WATCH)
+		return watches < POOL_WATCH;
+	if (all >= POOL_WORK ||
+	    (task_begins(t) == MP_PUT_ANS && puts >= POOL_PUTS))
 		return 0;
-	return pool.pd->roots.n < 2 || same < POOL_MAX / 2;
+	return pool.pd->roots.n < 2 || same < POOL_WORK / 2;
 }
 
 static struct task *

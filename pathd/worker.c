@@ -298,6 +298,7 @@ static const struct {
     {MP_EDIT, do_edit},
     {MP_SEARCH, do_search},
     {MP_EXPORT, do_export},
+    {MP_WATCH, do_watch},
     {MP_ARCHIVE, do_archive},
     {MP_IMPORT, do_import},
     {PW_SWEEP, do_sweep},

@@ -49,11 +49,13 @@ int put_answer(struct job *);
 struct put_fin;
 void put_finish(struct job *, const struct put_fin *);
 
-/* put_job.c, list_job.c and pack_job.c: a whole PUT, a whole LIST and so on. */
+/* put_job.c, list_job.c, pack_job.c and watch_job.c: a whole PUT, a whole LIST
+ * and so on. */
 void do_put(struct job *, struct rbuf *);
 void do_list(struct job *, struct rbuf *);
 void do_search(struct job *, struct rbuf *);
 void do_export(struct job *, struct rbuf *);
+void do_watch(struct job *, struct rbuf *);
 void do_archive(struct job *, struct rbuf *);
 void do_import(struct job *, struct rbuf *);
 

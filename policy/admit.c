@@ -248,6 +248,7 @@ static const struct {
 } outcomes[] = {
     {OP_files_list, {"path"}, out_list},
     {OP_files_search, {"root"}, out_list},
+    {OP_files_watch, {"path"}, out_list},
     {OP_files_export, {"path"}, out_list},
     {OP_files_import, {"path"}, out_list},
     {OP_files_archive, {"dest"}, out_upload},

@@ -5,8 +5,10 @@ import base64
 import gzip
 import hashlib
 import io
+import json
 import os
 import tarfile
+import time
 import unittest
 
 from abxtest import Case, Conn, World, quoted, until
@@ -674,6 +676,125 @@ class Archives(FileOps):
             self.eq(until(5, lambda: bool(self.left())), True)
         self.eq(until(5, lambda: not self.left()), True)
         self.eq(os.path.lexists(self.world / "w/in/bo"), False)
+
+
+class Watches(FileOps):
+    @classmethod
+    def fill(cls, w):
+        w.put("w/t/d/e/f", "1")
+        w.put("w/t/old", "1")
+
+    def watch(self, path, more=""):
+        """A stream of events that is known to watch."""
+        c = Conn(self.svc, timeout=10)
+        self.addCleanup(c.close)
+        c.send(self.svc.build("GET", f"/files/watch?path={path}{more}"))
+        self.eq(c.head()[0], 200)
+        self.eq(c.chunk(), b":\n\n")
+        return c
+
+    def events(self, c, last):
+        """What comes up to an event about that path."""
+        got, end = [], time.monotonic() + 10
+        while not got or got[-1][1] != last:
+            self.under(time.monotonic(), end, f"no {last} in {got}")
+            text = c.chunk().decode()
+            for block in text.strip().split("\n\n"):
+                lines = dict(line.split(": ", 1) for line in
+                             block.split("\n") if not line.startswith(":"))
+                if "event" in lines:
+                    d = json.loads(lines["data"])
+                    got.append((lines["event"], d["path"], d.get("to"),
+                                d["type"]))
+        return got
+
+    def test_events(self):
+        w = self.world
+        c = self.watch("t")
+        os.mkdir(w / "w/t/new")
+        self.eq(self.events(c, "t/new"),
+                [("create", "t/new", None, "directory")])
+        os.rename(w / "w/t/new", w / "w/t/moved")
+        self.eq(self.events(c, "t/new"),
+                [("move", "t/new", "t/moved", "directory")])
+        os.rmdir(w / "w/t/moved")
+        self.eq(self.events(c, "t/moved"),
+                [("delete", "t/moved", None, "directory")])
+        w.put("w/t/d/below", "1")
+        w.put("w/t/old", "22")
+        self.eq(self.events(c, "t/old")[0],
+                ("modify", "t/old", None, "file"))
+        os.rename(w / "w/t/d/below", w / "w/t/up2")
+        self.eq(self.events(c, "t/up2")[-1],
+                ("create", "t/up2", None, "file"))
+        os.rename(w / "w/t/up2", w / "w/t/d/below")
+        self.eq(self.events(c, "t/up2"), [("delete", "t/up2", None, "file")])
+        c.close()
+        # by other operations
+        c = self.watch("t")
+        self.ok(self.svc.upload("t/up", b"x"), 201)
+        self.ok(self.svc.upload("t/up", b"y"))
+        self.ok(self.svc.rpc("files.copy", {"src": "t/d", "dst": "t/cp"}))
+        self.ok(self.svc.rpc("files.mkdir", {"path": "t/end"}), 201)
+        got = self.events(c, "t/end")
+        self.eq([g for g in got if g[0] != "modify"],
+                [("create", "t/up", None, "file"),
+                 ("create", "t/cp", None, "directory"),
+                 ("create", "t/end", None, "directory")])
+        self.eq(("modify", "t/up", None, "file") in got, True)
+        self.eq([g for g in got if ".abx" in g[1]], [])
+
+    def test_recursive(self):
+        w = self.world
+        c = self.watch("t", "&recursive=true")
+        w.put("w/t/d/e/f", "22")
+        w.put("w/t/x/y/z", "1")
+        got = self.events(c, "t/x/y/z")
+        self.eq(("modify", "t/d/e/f", None, "file") in got, True, got)
+        for path in "t/x", "t/x/y":
+            self.eq(("create", path, None, "directory") in got, True, got)
+        os.rename(w / "w/t/x", w / "w/t/d/x")
+        w.put("w/t/d/x/y/more", "1")
+        got = self.events(c, "t/d/x/y/more")
+        self.eq(("move", "t/x", "t/d/x", "directory") in got, True, got)
+
+    def test_rechecked(self):
+        w = self.world
+        c = self.watch("t", "&recursive=true")
+        w.put("w/t/.env", "SECRET")
+        w.put("w/t/hid/.env/deep", "SECRET")
+        w.link("w/t/outlink", w / "outside")
+        w.link("w/t/inlink", "old")
+        os.unlink(w / "w/t/.env")
+        os.mkdir(w / "w/t/stop")
+        got = self.events(c, "t/stop")
+        self.eq([g for g in got if ".env" in g[1] or "outlink" in g[1]], [])
+        self.eq(("create", "t/inlink", None, "symlink") in got, True, got)
+        for p, status, code in (("/etc", 403, "policy.path_not_allowed"),
+                                ("vault", 403, "policy.path_denied"),
+                                ("gone", 404, "fs.not_found"),
+                                ("t/old", 409, "fs.not_directory")):
+            self.refused(self.svc.get("/files/watch?path=" + p), status, code)
+
+    def test_ends(self):
+        w = self.world
+        w.put("w/tmp/x/f", "1")
+        c = self.watch("tmp/x")
+        os.unlink(w / "w/tmp/x/f")
+        os.rename(w / "w/tmp/x", w / "outside/x")
+        w.put("outside/x/secret", "SECRET")
+        text = b""
+        while (part := c.chunk()):
+            text += part
+        self.eq(b"secret" in text, False)
+
+    def test_client_gone(self):
+        def workers():
+            return len(self.svc.kids())
+        for _ in range(3):
+            c = self.watch("t")
+            c.close()
+        self.ok(self.svc.stat("t"))
 
 
 if __name__ == "__main__":
