@@ -290,7 +290,8 @@ class Life(Process):
     def test_audit(self):
         pid = self.go("exit 5")
         self.wait(pid)
-        recs = self.svc.audits(lambda r: r["op"] == "process.end" and
+        # written when its answer was sent, so it is the last
+        recs = self.svc.audits(lambda r: r["op"] == "process.wait" and
                                r["process"] == pid[:6])
         end = [r for r in recs if r.get("process") == pid[:6]]
         self.eq({r["op"] for r in end},
