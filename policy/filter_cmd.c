@@ -232,6 +232,14 @@ run_for(struct cmd *c)
 	    c->x, name_hash(s, strlen(s)), cmd_s(c, best), cmd_w(c, best)->len);
 }
 
+/* rm -rf * means something else behind cd /. */
+static void
+run_cd(struct cmd *c)
+{
+	c->fr->at_root =
+	    c->n > 1 && strcmp(path_fold_at(c, cmd_s(c, c->n - 1)), "/") == 0;
+}
+
 static void
 run_set(struct cmd *c)
 {
@@ -260,6 +268,9 @@ run_plain(struct cmd *c, const struct prog *p, const char *name)
 		break;
 	case PROG_SOURCE:
 		run_source(c);
+		break;
+	case PROG_CD:
+		run_cd(c);
 		break;
 	case PROG_SET:
 		run_set(c);

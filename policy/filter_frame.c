@@ -98,6 +98,7 @@ lex_push(struct lex *lx, enum frame_kind kind)
 	f->text0 = f->wstart = (uint32_t)lx->len;
 	f->opened = (size_t)(lx->p - lx->base);
 	f->func = up->func;
+	f->at_root = up->at_root;
 	f->in = frame_input(up);
 	f->in_dl = f->piped_dl = up->piped_dl;
 	if (kind == FR_PAREN || kind == FR_BRACE) {
@@ -138,6 +139,8 @@ pop_group(struct lex *lx, struct frame *was)
 	f->loaded |= was->loaded;
 	if (!was->body)
 		f->background += was->background;
+	if (!was->body && was->kind == FR_BRACE)
+		f->at_root = was->at_root;
 	lit_clear(&f->whole);
 	f->whole = was->out;
 	memset(&was->out, 0, sizeof(was->out));

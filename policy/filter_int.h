@@ -94,6 +94,7 @@ struct frame {
 	char in_dl;	     /* as the command around them has it */
 	char stage_dl;	     /* this stage is one */
 	char compound;	     /* ( ) or { } was the command */
+	char at_root;	     /* the working directory is the root */
 	unsigned char cases; /* open case commands */
 	enum case_state cstate;
 	enum redir_op redir; /* waits for its word */
@@ -252,6 +253,7 @@ enum prog_kind {
 	PROG_TRAP, /* its first word is one */
 	PROG_SOURCE,
 	PROG_FIND,
+	PROG_CD,
 	PROG_SET, /* export NAME=VALUE */
 	PROG_FOR,
 	PROG_LOAD, /* a download */
@@ -459,6 +461,8 @@ int payload_text(char *, size_t *len);
 /* ---- filter_path.c ---- */
 /* The path without //, /./ and what /../ takes back; borrowed scratch. */
 const char *path_fold(struct fctx *, const char *);
+/* The same for a command that may run in the root directory. */
+const char *path_fold_at(const struct cmd *, const char *);
 /* All of these take a folded path. */
 int path_root(const char *, uint32_t flags); /* the root, or all in it */
 int path_device(const char *);		     /* a disk, memory, ports */

@@ -40,7 +40,7 @@ rm_operand(const struct cmd *c, int (*class)(const char *, uint32_t))
 	optw_init(&o, c, "", RM_LONGS);
 	while (optw_next(&o))
 		if (o.ch == 0 &&
-		    class(path_fold(c->x, o.arg), cmd_w(c, o.at)->flags))
+		    class(path_fold_at(c, o.arg), cmd_w(c, o.at)->flags))
 			return 1;
 	return 0;
 }

@@ -50,11 +50,10 @@ skip_alias(const char *s)
 	return s;
 }
 
-const char *
-path_fold(struct fctx *x, const char *s)
+static const char *
+fold(struct fctx *x, const char *s, int abs)
 {
 	size_t len = strlen(s), n = 0, seg;
-	int abs = s[0] == '/';
 
 	if (fctx_grow(x, &x->path, &x->pathcap, len + 2, 1) == -1)
 		return "";
@@ -67,6 +66,20 @@ path_fold(struct fctx *x, const char *s)
 		x->path[n++] = abs ? '/' : '.';
 	x->path[n] = '\0';
 	return skip_alias(x->path);
+}
+
+const char *
+path_fold(struct fctx *x, const char *s)
+{
+	return fold(x, s, s[0] == '/');
+}
+
+const char *
+path_fold_at(const struct cmd *c, const char *s)
+{
+	int known = s[0] != CH_DYN && s[0] != '~' && s[0] != '$';
+
+	return fold(c->x, s, s[0] == '/' || (c->fr->at_root && known));
 }
 
 /* Wildcards that match whatever is there. */

@@ -107,6 +107,7 @@ static const struct {
     {PROG_TRAP, "trap"},
     {PROG_SOURCE, "source ."},
     {PROG_FIND, "find gfind"},
+    {PROG_CD, "cd pushd popd"},
     {PROG_SET, "export declare typeset local readonly"},
     {PROG_FOR, "for select"},
     {PROG_LOAD, "curl wget wget2 fetch"},
