@@ -12,7 +12,7 @@
 
 /* ---- variables ---- */
 
-const struct var *
+static const struct var *
 var_find(const struct fctx *x, uint64_t name)
 {
 	size_t i;

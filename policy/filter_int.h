@@ -350,12 +350,10 @@ lex_top(struct lex *lx)
 /* ---- filter_lex.c ---- */
 /* Read until a command left jobs on the next level (1) or to the end (0). */
 int lex_run(struct lex *);
-/* One step at a quote, backslash, backquote, odd byte; inside of "...". */
+/* One step at a quote, backslash, backquote. */
 void lex_single(struct lex *);
 void lex_backslash(struct lex *);
 void lex_tick(struct lex *);
-void lex_odd(struct lex *);
-void lex_double(struct lex *);
 
 /* ---- filter_redir.c ---- */
 /* At < or > or &>: read the operator, and a here-document's word. */
@@ -404,7 +402,6 @@ void lex_within(struct lex *, char close, char keep);
 /* One step within ${...} and its kin. */
 void lex_param(struct lex *);
 void lex_param_pop(struct lex *);
-const struct var *var_find(const struct fctx *, uint64_t name);
 /* NAME=VALUE of a word: remember it, or forget NAME. */
 void var_assign(struct fctx *, const char *word, const struct word *);
 void var_set(struct fctx *, uint64_t name, const char *value, size_t n);

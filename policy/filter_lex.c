@@ -216,8 +216,8 @@ lex_backslash(struct lex *lx)
 
 /* A byte that is none of the shell's: of a character that cannot be seen, or
  * one of those that we use ourselves. */
-void
-lex_odd(struct lex *lx)
+static void
+odd(struct lex *lx)
 {
 	size_t n = invisible(lx->p, lx->end);
 
@@ -234,8 +234,8 @@ lex_odd(struct lex *lx)
 	}
 }
 
-void
-lex_double(struct lex *lx)
+static void
+inside_double(struct lex *lx)
 {
 	struct frame *f = lex_top(lx);
 	const char *q = lx->p;
@@ -271,7 +271,7 @@ lex_double(struct lex *lx)
 		}
 		break;
 	default:
-		lex_odd(lx);
+		odd(lx);
 	}
 }
 
@@ -471,7 +471,7 @@ special_step(struct lex *lx)
 		maybe(lx);
 		break;
 	default:
-		lex_odd(lx);
+		odd(lx);
 	}
 }
 
@@ -481,7 +481,7 @@ lex_step(struct lex *lx)
 	const struct frame *f = lex_top(lx);
 
 	if (f->dq)
-		lex_double(lx);
+		inside_double(lx);
 	else if (f->kind == FR_PARAM)
 		lex_param(lx);
 	else if ((special[(unsigned char)*lx->p] & OUT) == 0)

@@ -1,10 +1,10 @@
 /*
  * SPDX-License-Identifier: ISC
  *
- * Regular expressions of the command policy, by PCRE2: without case, over
- * bytes that need not be valid UTF-8, and bounded; what would take too long
- * counts as a match.  Code is compiled to machine code only where memory may
- * be made executable, which the monitor's confinement rules out.
+ * Regular expressions of custom rules, by PCRE2: without case, over bytes that
+ * need not be valid UTF-8, and bounded; what would take too long counts as a
+ * match.  They are interpreted: the monitor, which compiles them when it is
+ * confined already, may not make memory executable.
  */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
