@@ -31,13 +31,16 @@ struct life {
 		OWES_COVER
 	} pathd;
 	int execd;   /* owes the end of a run, or that there is none */
+	int keep;    /* that run becomes a process when it starts */
+	int process; /* runs under this number, whoever asked for it */
+	int word;    /* execd owes a word of a process */
 	int held;    /* execd waits for a word before it starts that run */
 	int started; /* execd's frames are with the listener */
 };
 
 static const struct sender {
 	enum proc_kind kind;
-	uint16_t types[14];
+	uint16_t types[16];
 } senders[] = {
     {PROC_LISTENER, {LM_ASK, LM_CANCEL, LM_FIN, LM_PUT_END, LM_REJECTS, LM_ANS,
 			LM_PUT_FIN, LM_CONF, MP_FACTS, ME_END, MP_DENIED_ANS,
@@ -47,10 +50,10 @@ static const struct sender {
 		     MP_DENIED_ANS, MP_EDIT_ANS, MP_ARCHIVE_ANS, PW_FREE}},
     {PROC_EXECD, {ME_HELLO, ME_STARTED, ME_RUN, ME_IN, ME_FAILED, ME_END,
 		     ME_SPAWN, ME_CANCEL, LM_ASK, MP_DONE, ME_HELD, LM_RESULT,
-		     XL_HELLO, MP_EDIT_ANS}},
+		     XL_HELLO, MP_EDIT_ANS, ME_DONE, ME_FEED}},
     {PROC_PARENT, {LM_ASK, MP_FACTS, ME_END, PC_SNAPSHOT, PC_CHILD_UP, LM_FIN,
 		      MP_DONE, ME_FAILED, LM_CANCEL, MP_ROOTS_OK, ME_HELD,
-		      LM_PEER, LM_RESULT, MP_EDIT_ANS}},
+		      LM_PEER, LM_RESULT, MP_EDIT_ANS, ME_DONE}},
 };
 
 enum verdict { REFUSED, TAKEN, DROPPED };
@@ -89,13 +92,14 @@ listener_may(const struct life *l, uint16_t type)
 static enum verdict
 pathd_may(const struct life *l, uint16_t type)
 {
-	int fits = (type == MP_FACTS && l->pathd == OWES_FACTS) ||
-		   (type == MP_PUT_FIN && l->pathd == OWES_PUT_FIN) ||
-		   ((type == MP_DENIED_ANS || type == MP_DONE) &&
-		       l->pathd == OWES_COVER) ||
-		   ((type == MP_PUT_ANS || type == MP_LIST_ANS ||
-			type == MP_DONE || type == MP_EDIT_ANS) &&
-		       l->pathd == OWES_FIRST);
+	int fits =
+	    (type == MP_FACTS && l->pathd == OWES_FACTS) ||
+	    (type == MP_PUT_FIN && l->pathd == OWES_PUT_FIN) ||
+	    ((type == MP_DENIED_ANS || type == MP_DONE) &&
+		l->pathd == OWES_COVER) ||
+	    ((type == MP_PUT_ANS || type == MP_LIST_ANS || type == MP_DONE ||
+		 type == MP_EDIT_ANS || type == MP_ARCHIVE_ANS) &&
+		l->pathd == OWES_FIRST);
 
 	if (type == MP_ROOTS_OK)
 		return !l->asked ? TAKEN : REFUSED;
@@ -123,11 +127,22 @@ execd_may(const struct life *l, uint16_t type)
 	case ME_HELD:
 		if (gone)
 			return DROPPED;
+		if (l->word && type == ME_RUN)
+			return TAKEN;
+		/* what a process writes is kept by execd */
+		if (l->keep && (type == ME_RUN || type == ME_IN))
+			return REFUSED;
 		/* one that was given up while it was held never starts */
 		return l->execd && !l->answered && !l->held ? TAKEN : REFUSED;
 	case ME_FAILED:
 		return l->execd && (gone || !l->started) ? TAKEN : REFUSED;
+	case ME_DONE:
+		if (l->withdrawn && !l->fin)
+			return DROPPED;
+		return l->word ? TAKEN : REFUSED;
 	case ME_END:
+		if (l->process)
+			return TAKEN;
 		return l->execd && (gone || !l->held) ? TAKEN : REFUSED;
 	default:
 		return REFUSED;
@@ -151,6 +166,13 @@ may(const struct life *l, enum proc_kind from, uint16_t type)
 
 /* ---- what the monitor does, in both languages ---- */
 
+/* Over; a process lives on. */
+static void
+end(struct life *l)
+{
+	*l = (struct life){.process = l->process};
+}
+
 static void
 answer(struct life *l)
 {
@@ -162,7 +184,7 @@ answer(struct life *l)
 static void
 work(struct life *l, unsigned choice)
 {
-	switch (choice % 5) {
+	switch (choice % 7) {
 	case 4:
 		l->state = RS_COVER; /* of a run, before it is spawned */
 		l->pathd = OWES_COVER;
@@ -178,6 +200,15 @@ work(struct life *l, unsigned choice)
 		l->state = RS_WORK;
 		l->execd = 1;
 		break;
+	case 5:
+		l->state = RS_WORK;
+		l->execd = 1;
+		l->keep = !l->process;
+		break;
+	case 6:
+		l->state = RS_WORK;
+		l->word = 1;
+		break;
 	case 3:
 		l->state = RS_REOPEN;
 		l->pathd = OWES_FACTS;
@@ -190,7 +221,7 @@ listener_did(struct life *l, enum gate_handler h, unsigned choice)
 {
 	switch (h) {
 	case GH_ASK:
-		memset(l, 0, sizeof(*l));
+		end(l);
 		l->asked = 1;
 		l->state = RS_RESOLVE;
 		l->pathd = OWES_FACTS;
@@ -203,6 +234,7 @@ listener_did(struct life *l, enum gate_handler h, unsigned choice)
 		l->state = RS_CANCELLED;
 		l->withdrawn = 1;
 		l->pathd = OWES_NOTHING; /* but may have answered */
+		l->word = 0;
 		l->held = 0;
 		l->pipe = 0;
 		break;
@@ -216,7 +248,7 @@ listener_did(struct life *l, enum gate_handler h, unsigned choice)
 		if (l->execd)
 			l->state = RS_ENDING;
 		else
-			memset(l, 0, sizeof(*l));
+			end(l);
 		break;
 	default:
 		break;
@@ -229,7 +261,7 @@ worker_did(struct life *l, enum gate_handler h, unsigned choice)
 	switch (h) {
 	case GH_FACTS:
 		l->pathd = OWES_NOTHING;
-		work(l, l->state == RS_REOPEN && choice % 5 == 3 ? 0 : choice);
+		work(l, l->state == RS_REOPEN && choice % 7 == 3 ? 0 : choice);
 		break;
 	case GH_PUT_ANS:
 		l->state = RS_BODY;
@@ -260,21 +292,36 @@ worker_did(struct life *l, enum gate_handler h, unsigned choice)
 		l->pipe = 0;
 		answer(l);
 		break;
+	case GH_EXEC_DONE:
+		l->word = 0;
+		answer(l);
+		break;
+	case GH_STARTED:
+		if (!l->keep)
+			break;
+		l->keep = l->execd = 0;
+		l->process = 1;
+		answer(l);
+		break;
+	case GH_PROCESS_END:
+		l->process = 0;
+		break;
 	case GH_RUN:
-		if ((choice & 1) != 0)
+		if (!l->word && (choice & 1) != 0)
 			break; /* the pipe of stdin is to come */
 			       /* FALLTHROUGH */
 	case GH_IN:
-		l->started = 1;
+		l->started = !l->word;
+		l->word = 0;
 		answer(l);
 		break;
 	case GH_FAILED:
 	case GH_END:
 		if (l->held)
 			l->pathd = OWES_NOTHING;
-		l->execd = l->held = 0;
+		l->execd = l->held = l->keep = 0;
 		if (l->fin)
-			memset(l, 0, sizeof(*l));
+			end(l);
 		else if (!l->withdrawn)
 			answer(l);
 		break;
@@ -288,15 +335,27 @@ static enum verdict
 monitor_says(const struct life *l, enum proc_kind from, uint16_t type,
     enum gate_handler *h)
 {
-	int holds = from == PROC_PATHD ? l->pathd != OWES_NOTHING : l->execd;
+	int holds =
+	    from == PROC_PATHD ? l->pathd != OWES_NOTHING : l->execd || l->word;
 
-	*h = gate_check(from, type, l->state);
+	*h = gate_check(from, type,
+	    from == PROC_EXECD && type == ME_END && l->process ? RS_PROCESS
+							       : l->state);
+	if (*h == GH_PROCESS_END)
+		return TAKEN;
 	if (*h == GH_NONE)
 		return REFUSED;
 	if (*h == GH_DROP)
 		return DROPPED;
 	/* the handler knows whether that run ever started */
 	if (type == ME_FAILED && l->started && l->state == RS_ANSWERED)
+		return REFUSED;
+	/* and what the request is about */
+	if (from == PROC_EXECD && !gate_unbound(type) &&
+	    (l->word ? type != ME_RUN && type != ME_DONE
+		     : type == ME_DONE ||
+			   (l->keep && type != ME_STARTED &&
+			       (type == ME_RUN || type == ME_IN))))
 		return REFUSED;
 	return from == PROC_LISTENER || gate_unbound(type) || holds ? TAKEN
 								    : REFUSED;

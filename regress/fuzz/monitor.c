@@ -14,12 +14,15 @@
 
 #include <fcntl.h>
 
+#include <event2/event.h>
+
 int monitor_main(int, char **);
 #define main monitor_main
 #include "monitor/main.c"
 #undef main
 
 #include "common/frame.h"
+#include "monitor/proctab.h"
 #include "regress/fuzz/decide.h"
 #include "regress/fuzz/fuzz.h"
 
@@ -37,7 +40,11 @@ static const char text[] =
     "{\"allow\":[\"files.*\",\"group:core\",\"system.info\","
     "\"core.posture\"],\"principals\":\"role:admin\","
     "\"paths\":[\"/srv/data\",\"/srv/work\"]},"
-    "{\"allow\":\"commands.run\",\"principals\":\"role:admin\","
+    "{\"allow\":[\"process.list\",\"process.get\",\"process.output\","
+    "\"process.stdin\",\"process.wait\",\"process.signal\"],"
+    "\"principals\":\"role:admin\"},"
+    "{\"allow\":[\"commands.run\",\"process.start\"],"
+    "\"principals\":\"role:admin\","
     "\"commands\":{\"allow\":[\"cat {path}\",\"echo ...\"],"
     "\"cwd\":{\"roots\":\"/srv/work\",\"deny\":\"hid/"
     "*\"}},\"limits\":{\"rate\":\"20/s\","
@@ -71,6 +78,8 @@ struct order {
 	uint64_t rid;
 	uint8_t *p;
 	size_t n;
+	uint32_t generation; /* of the worker */
+	int over;	     /* of a run: it ended, or never was */
 };
 static struct asked asks[64];
 static struct order orders[160];
@@ -85,6 +94,19 @@ asked_find(uint64_t lid)
 		if (asks[i].lid == lid)
 			return &asks[i];
 	return NULL;
+}
+
+/* The ids of processes, as they were told. */
+#define PROC_ID "{\"id\":\""
+static char known[8][PROC_ID_LEN + 1];
+static size_t nknown;
+
+static void
+learn(const char *body)
+{
+	if (strncmp(body, PROC_ID, sizeof(PROC_ID) - 1) == 0)
+		strlcpy(known[nknown++ % nitems(known)],
+		    body + sizeof(PROC_ID) - 1, sizeof(known[0]));
 }
 
 static void
@@ -114,8 +136,10 @@ got_ans(struct asked *a, struct rbuf *r, int fd)
 	CHECK(fd == -1 || msg_fd_kind(fd) == want[ans.kind]);
 	CHECK((ans.code == C_OK) == (ans.status < 300));
 	CHECK(ans.code == C_OK || ans.kind == ANS_JSON);
-	if (ans.kind == ANS_JSON)
+	if (ans.kind == ANS_JSON) {
 		is_json(ans.body);
+		learn(ans.body);
+	}
 	a->answered = 1;
 	a->kind = ans.kind;
 	a->flags = ans.flags;
@@ -170,8 +194,41 @@ to_listener(const struct imsg *m)
 		name##_clear(&x);                                    \
 	} while (0)
 
+/* The order to run that under this number, or NULL. */
+static struct order *
+spawned(uint64_t rid)
+{
+	size_t i;
+
+	for (i = 0; i < norders; i++)
+		if (orders[i].type == ME_SPAWN && orders[i].rid == rid)
+			return &orders[i];
+	return NULL;
+}
+
+/* What is said of a run goes to the execd that has it, while it has it. */
 static void
-to_worker(enum proc_kind kind, const struct imsg *m)
+about(const struct peer *p, uint64_t run, int over)
+{
+	const struct order *o = spawned(run);
+
+	if (norders == nitems(orders))
+		return; /* it may be one that is not known here */
+	CHECK(o != NULL && o->generation == p->generation);
+	CHECK(over == -1 ? o->over < 2 : o->over == over);
+}
+
+static void
+ended(const struct peer *p, uint64_t run, int how)
+{
+	struct order *o = spawned(run);
+
+	if (o != NULL && o->generation == p->generation)
+		o->over = how;
+}
+
+static void
+to_worker(const struct peer *p, const struct imsg *m)
 {
 	struct order *o = &orders[norders];
 	struct rbuf r;
@@ -215,17 +272,34 @@ to_worker(enum proc_kind kind, const struct imsg *m)
 		if (m->fd == -1)
 			TAKES(spawn);
 		break;
+	case ME_FOLLOW:
+		about(p, rget_u64(&r), -1);
+		(void)rget_u64(&r);
+		(void)rget_u64(&r);
+		CHECK(rget_u8(&r) <= 1 && rget_end(&r) == 0);
+		break;
+	case ME_FEED:
+		about(p, rget_u64(&r), 0);
+		CHECK(rget_u8(&r) <= 1 && rget_end(&r) == 0);
+		break;
+	case ME_SIGNAL:
+	case ME_CANCEL:
+	case ME_GO:
+		about(p, m->id, 0);
+		return;
+	case ME_FORGET:
+		about(p, m->id, 1);
+		ended(p, m->id, 2); /* no more of it */
+		return;
 	default:
 		CHECK(m->type == MP_ROOTS || m->type == MP_PUT_END ||
-		      m->type == MP_CANCEL || m->type == ME_CANCEL ||
-		      m->type == ME_SIGNAL || m->type == ME_FOLLOW ||
-		      m->type == ME_FEED || m->type == ME_FORGET ||
-		      m->type == ME_GO);
+		      m->type == MP_CANCEL);
 		return;
 	}
 	if (norders == nitems(orders))
 		return;
-	*o = (struct order){kind, m->type, m->id, NULL, m->len};
+	*o = (struct order){
+	    p->kind, m->type, m->id, NULL, m->len, p->generation, 0};
 	o->p = fuzz_copy(m->payload, m->len);
 	norders++;
 }
@@ -241,7 +315,7 @@ chan_send(struct chan *c, uint16_t type, uint64_t id, int fd, const void *p,
 	if (c->peer->kind == PROC_LISTENER)
 		to_listener(&m);
 	else
-		to_worker(c->peer->kind, &m);
+		to_worker(c->peer, &m);
 	if (fd != -1)
 		close(fd);
 	return 0;
@@ -385,30 +459,32 @@ chan_of(enum proc_kind kind)
 
 static void child_start(enum proc_kind, uint32_t epoch);
 
-/* A message of that process; the parent ends and starts one that breaks the
- * protocol. */
+/* A message of a sibling; the parent ends one that breaks the protocol, and
+ * starts another unless its time was over. */
 static void
-says(enum proc_kind kind, uint16_t type, uint64_t id, int fd, const void *p,
-    size_t n)
+tells(struct chan *c, uint16_t type, uint64_t id, int fd, struct wbuf *w)
 {
-	uint8_t *copy = fuzz_copy(p, n);
-	struct imsg m = {type, id, fd, copy, n, -1};
-	struct chan *c = chan_of(kind);
-	uint32_t gen, epoch;
-	int rc = 0;
+	uint8_t *copy = fuzz_copy(w->p, w->len);
+	struct imsg m = {type, id, fd, copy, w->len, -1};
+	struct peer was;
+	int newest;
 
+	CHECK(!w->err);
+	wbuf_free(w);
 	if (c != NULL) {
-		gen = c->peer->generation;
-		epoch = c->peer->epoch;
-		rc = c->msg(c, &m, c->peer);
+		was = *c->peer;
+		if (type == ME_END || type == ME_FAILED)
+			ended(c->peer, id, type == ME_END ? 1 : 2);
+		if (c->msg(c, &m, c->peer) != 0) {
+			CHECK(c->peer->broken);
+			newest = c == chan_of(was.kind);
+			child_lost((uint8_t)was.kind, was.generation);
+			if (newest)
+				child_start(was.kind, was.epoch);
+		}
 	}
 	if (m.fd != -1)
 		close(m.fd);
-	if (rc != 0) {
-		CHECK(c->peer->broken);
-		child_lost((uint8_t)kind, gen);
-		child_start(kind, epoch);
-	}
 	free(copy);
 	reap();
 }
@@ -416,9 +492,19 @@ says(enum proc_kind kind, uint16_t type, uint64_t id, int fd, const void *p,
 static void
 says_w(enum proc_kind kind, uint16_t type, uint64_t id, int fd, struct wbuf *w)
 {
-	CHECK(!w->err);
-	says(kind, type, id, fd, w->p, w->len);
-	wbuf_free(w);
+	tells(chan_of(kind), type, id, fd, w);
+}
+
+/* An answer of the worker that was asked. */
+static void
+answers(const struct order *o, uint16_t type, int fd, struct wbuf *w)
+{
+	struct chan *c = chans;
+
+	while (c != NULL && c->peer->generation != o->generation)
+		c = c->next;
+	/* it is gone: another one knows the number */
+	tells(c != NULL ? c : chan_of(o->to), type, o->rid, fd, w);
 }
 
 static void
@@ -536,6 +622,20 @@ give(uint8_t which)
 	}
 }
 
+/* "pN" as an id stands for the N-th process. */
+static void
+name_process(struct args *args)
+{
+	struct arg *id = args_find(args, "id");
+
+	if (id != NULL && id->type <= A_QUERY && id->len == 2 &&
+	    id->s[0] == 'p' && nknown > 0)
+		CHECK(arg_set_str(id,
+			  known[(unsigned char)id->s[1] % 16 % nknown %
+				nitems(known)],
+			  PROC_ID_LEN) == 0);
+}
+
 /* A well-formed question with any arguments. */
 static void
 listener_asks(uint8_t choice, struct feed *f)
@@ -545,7 +645,9 @@ listener_asks(uint8_t choice, struct feed *f)
 	    "files.delete", "commands.run", "core.check", "core.health",
 	    "core.capabilities", "core.posture", "system.info", "no.such",
 	    "files.edit", "files.copy", "files.search", "files.archive",
-	    "files.export", "files.import"};
+	    "files.export", "files.import", "process.start", "process.list",
+	    "process.get", "process.output", "process.stdin", "process.wait",
+	    "process.signal"};
 	static const char *const tokens[] = {
 	    TOKEN_READER, TOKEN_ADMIN, TOKEN_ADMIN, "wrong"};
 	struct ask a = {.reqid = "r-AAAAAAAAAAAAAAAAAAAAAA", .remote = "unix"};
@@ -572,6 +674,7 @@ listener_asks(uint8_t choice, struct feed *f)
 	if (a.op != OP_NONE)
 		for (q = ops[a.op].params; q->name != NULL; q++)
 			feed_arg(&args, q, f);
+	name_process(&args);
 	wbuf_init(&w, ABX_BODY_MAX);
 	a.args = args;
 	ask_put(&w, &a);
@@ -661,7 +764,7 @@ pathd_found(const struct order *o, uint8_t choice, struct feed *f)
 		facts_clear(&facts);
 	}
 	resolve_clear(&v);
-	says_w(PROC_PATHD, MP_FACTS, o->rid, fd, &w);
+	answers(o, MP_FACTS, fd, &w);
 }
 
 /* The first answer to an order of that type, or MSG_NONE when it is DONE;
@@ -730,7 +833,7 @@ pathd_answers(uint8_t choice, struct feed *f)
 		done_put(&w, &d);
 		type = MP_DONE;
 	}
-	says_w(PROC_PATHD, type, o->rid, fd, &w);
+	answers(o, type, fd, &w);
 }
 
 static void
@@ -738,34 +841,38 @@ execd_answers(uint8_t choice, struct feed *f)
 {
 	struct spawn_failed failed = {C_POL_EXEC_NOT_FOUND, 2, "exec"};
 	struct run_end end = {.status = choice, .flags = END_EMPTY};
-	uint64_t rid;
+	const struct order *o;
 	struct wbuf w;
 
 	if (norders == 0)
 		return;
-	rid = orders[choice & 1 ? norders - 1 : feed_u8(f) % norders].rid;
+	o = &orders[choice & 1 ? norders - 1 : feed_u8(f) % norders];
 	wbuf_init(&w, 256);
 	switch (choice >> 1 & 7) {
 	case 0:
 		wput_u32(&w, 7);
-		says_w(PROC_EXECD, ME_STARTED, rid, -1, &w);
+		answers(o, ME_STARTED, -1, &w);
 		break;
 	case 1:
-		says_w(PROC_EXECD, ME_RUN, rid, dup(fd_pipe[0]), &w);
+		answers(o, ME_RUN, dup(fd_pipe[0]), &w);
 		break;
 	case 2:
-		says_w(PROC_EXECD, ME_HELD, rid, -1, &w);
+		answers(o, ME_HELD, -1, &w);
 		break;
 	case 3:
-		says_w(PROC_EXECD, ME_IN, rid, dup(fd_pipe[1]), &w);
+		answers(o, ME_IN, dup(fd_pipe[1]), &w);
 		break;
 	case 4:
 		spawn_failed_put(&w, &failed);
-		says_w(PROC_EXECD, ME_FAILED, rid, -1, &w);
+		answers(o, ME_FAILED, -1, &w);
+		break;
+	case 6:
+		wput_u16(&w, choice & 0x80 ? C_PROC_ENDED : C_OK);
+		answers(o, ME_DONE, -1, &w);
 		break;
 	default:
 		run_end_put(&w, &end);
-		says_w(PROC_EXECD, ME_END, rid, -1, &w);
+		answers(o, ME_END, -1, &w);
 	}
 }
 
@@ -777,12 +884,15 @@ anything(enum proc_kind kind, struct feed *f)
 	uint8_t id = feed_u8(f), fd = feed_u8(f);
 	uint64_t no = id;
 	size_t n = feed_u8(f);
+	struct wbuf w;
 
 	if ((id & 0x80) != 0 && norders > 0)
 		no = orders[id % norders].rid;
 	if (n > f->n)
 		n = f->n;
-	says(kind, type, no, give(fd), f->p, n);
+	wbuf_init(&w, 256);
+	wput_raw(&w, f->p, n);
+	says_w(kind, type, no, give(fd), &w);
 	f->p += n;
 	f->n -= n;
 }
@@ -831,6 +941,21 @@ lose(uint8_t choice)
 	reap();
 }
 
+/* Those who wait for a process have waited long enough. */
+static void
+waited(void)
+{
+	struct req *r;
+	size_t i;
+
+	for (i = 0; i < nasks; i++) {
+		r = req_by_lid(asks[i].lid);
+		if (r != NULL && r->wait_timer != NULL)
+			event_active(r->wait_timer, EV_TIMEOUT, 1);
+	}
+	event_base_loop(mon.base, EVLOOP_NONBLOCK);
+}
+
 static void
 event(struct feed *f)
 {
@@ -873,6 +998,8 @@ event(struct feed *f)
 		break;
 	default:
 		now_us += (uint64_t)choice * 1000000;
+		if (choice % 2 != 0)
+			waited();
 	}
 }
 
@@ -888,6 +1015,7 @@ static void
 set_up(void)
 {
 	log_set_sink(quiet);
+	CHECK((mon.base = event_base_new()) != NULL);
 	CHECK((fd_file = open("/proc/self/exe", O_RDONLY)) != -1);
 	CHECK((fd_dir = open("/", O_PATH | O_DIRECTORY)) != -1);
 	CHECK(pipe(fd_pipe) == 0);
@@ -933,7 +1061,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		child_lost((uint8_t)chans->peer->kind, chans->peer->generation);
 	CHECK((before = dup(STDERR_FILENO)) != -1);
 	close(before);
-	nasks = 0;
+	nasks = nknown = 0;
 	child_start(PROC_LISTENER, mon.cur->epoch);
 	child_start(PROC_PATHD, mon.cur->pathd_epoch);
 	child_start(PROC_EXECD, mon.cur->execd_epoch);
@@ -946,7 +1074,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_audit();
 	while (norders > 0)
 		free(orders[--norders].p);
-	now_us += 25ULL * 3600 * 1000000; /* keys are forgotten */
+	now_us += 25ULL * 3600 * 1000000; /* keys and processes are forgotten */
+	CHECK(proc_first() == NULL);
 	CHECK(dup(STDERR_FILENO) == before);
 	close(before);
 	return 0;
