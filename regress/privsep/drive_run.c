@@ -219,8 +219,7 @@ test_output(void)
 		usleep(1000000);
 		peer_finish(&peer, &r);
 	}
-	CHECK(r.nout + r.gap == 30000000 &&
-		  r.end.dropped_out == r.gap,
+	CHECK(r.nout + r.gap == 30000000 && r.end.dropped_out == r.gap,
 	    "%zu %llu", r.nout, (unsigned long long)r.gap);
 	r.s.flags = 0;
 	r.s.max_output = 4 * 1024 * 1024;
