@@ -147,15 +147,15 @@ control_msg_cb(struct chan *ch, struct imsg *m, void *arg)
 {
 	struct client *c = arg;
 	const char *why;
-	char verb[65];
 	size_t i;
 
-	if (msg_check(m, &why) == -1 || m->type != CT_ASK || m->id == 0)
+	/* who does not read what he asked for asks no more */
+	if (msg_check(m, &why) == -1 || m->type != CT_ASK || m->id == 0 ||
+	    chan_queued(ch) > CHAN_HIGH)
 		return -1;
-	snprintf(
-	    verb, sizeof(verb), "%.*s", (int)m->len, (const char *)m->payload);
 	for (i = 0; i < nitems(verbs); i++)
-		if (strcmp(verbs[i].name, verb) == 0) {
+		if (strlen(verbs[i].name) == m->len &&
+		    memcmp(verbs[i].name, m->payload, m->len) == 0) {
 			verbs[i].f(c, m->id);
 			return 0;
 		}
