@@ -437,6 +437,7 @@ EVIL_SRC = regress/privsep/evil.c regress/privsep/evil_matrix.c \
 	regress/privsep/evil_packets.c regress/privsep/evil_lies.c \
 	regress/privsep/evil_service.c regress/privsep/puppet.c \
 	regress/privsep/evil_solo.c regress/privsep/solo.c \
+	regress/privsep/evil_control.c \
 	regress/privsep/cells.c regress/privsep/lab.c \
 	regress/privsep/lab_parts.c regress/privsep/well.c
 EVIL_O = ${EVIL_SRC:.c=.o} ${STAGE_O} monitor/spawn.o common/jail.o

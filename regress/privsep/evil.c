@@ -45,32 +45,46 @@ lab_finish(void **state)
 	return 0;
 }
 
+/* A test that failed shall not spoil the next one. */
+static int
+lab_each(void **state)
+{
+	lab_fresh(&lab);
+	return 0;
+}
+
+#define TEST(f) cmocka_unit_test_setup(f, lab_each)
+
 int
 main(int argc, char **argv)
 {
 	const struct CMUnitTest matrix[] = {
-	    cmocka_unit_test(matrix_listener),
-	    cmocka_unit_test(matrix_pathd),
-	    cmocka_unit_test(matrix_execd),
-	    cmocka_unit_test(matrix_numbers),
-	    cmocka_unit_test(matrix_orphan),
-	    cmocka_unit_test(matrix_lengths),
-	    cmocka_unit_test(matrix_bytes),
-	    cmocka_unit_test(packets_odd),
-	    cmocka_unit_test(packets_end),
-	    cmocka_unit_test(descriptors_odd),
-	    cmocka_unit_test(descriptors_facts),
-	    cmocka_unit_test(descriptors_args),
-	    cmocka_unit_test(descriptors_bulk),
-	    cmocka_unit_test(descriptors_peer),
-	    cmocka_unit_test(lies_facts),
-	    cmocka_unit_test(lies_success),
-	    cmocka_unit_test(lies_late),
-	    cmocka_unit_test(silence_execd),
-	    cmocka_unit_test(silence_others),
-	    cmocka_unit_test(flood_polite),
-	    cmocka_unit_test(flood_listener),
-	    cmocka_unit_test(flood_deaf_pathd),
+	    TEST(matrix_listener),
+	    TEST(matrix_pathd),
+	    TEST(matrix_execd),
+	    TEST(matrix_numbers),
+	    TEST(matrix_orphan),
+	    TEST(matrix_lengths),
+	    TEST(matrix_bytes),
+	    TEST(packets_odd),
+	    TEST(packets_end),
+	    TEST(descriptors_odd),
+	    TEST(descriptors_facts),
+	    TEST(descriptors_args),
+	    TEST(descriptors_bulk),
+	    TEST(descriptors_peer),
+	    TEST(lies_facts),
+	    TEST(lies_success),
+	    TEST(lies_late),
+	    TEST(control_words),
+	    TEST(control_deaf),
+	    TEST(control_crowd),
+	    TEST(control_stranger),
+	    TEST(silence_execd),
+	    TEST(silence_others),
+	    TEST(flood_polite),
+	    TEST(flood_listener),
+	    TEST(flood_deaf_pathd),
 	};
 	const struct CMUnitTest services[] = {
 	    cmocka_unit_test_teardown(service_listener, service_end),

@@ -21,6 +21,12 @@ void service_execd(void **);
 void service_limit(void **);
 int service_end(void **);
 
+/* evil_control.c */
+void control_words(void **);
+void control_deaf(void **);
+void control_crowd(void **);
+void control_stranger(void **);
+
 /* evil_solo.c */
 int solo_begin(void **);
 int solo_finish(void **);

@@ -7,7 +7,9 @@
 
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 
 #include <errno.h>
@@ -266,6 +268,23 @@ send_start(struct lab *l)
 	up_send(l, PC_AUDIT_FD, fd, &w);
 }
 
+/* abxctl's door. */
+static void
+send_control(struct lab *l)
+{
+	struct sockaddr_un sa = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	struct wbuf w;
+
+	strlcpy(
+	    sa.sun_path, stage_path(&l->st, "control"), sizeof(sa.sun_path));
+	if (fd == -1 || bind(fd, (struct sockaddr *)&sa, sizeof(sa)) == -1 ||
+	    chmod(sa.sun_path, 0777) == -1 || listen(fd, 64) == -1)
+		die("%s", sa.sun_path);
+	wbuf_init(&w, 16);
+	up_send(l, PC_CONTROL, fd, &w);
+}
+
 static void
 find_root(struct lab *l)
 {
@@ -300,6 +319,7 @@ lab_new(struct lab *l, const char *build, const char *members)
 	send_conf(l);
 	wait_ready(l);
 	send_start(l);
+	send_control(l);
 	lab_fresh(l);
 	if (!l->reported)
 		die("the monitor does not say that it is ready");
