@@ -23,6 +23,8 @@
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define PREFIX ".abx-" /* of pathd's temporary names */
 
+uint64_t attack_planted;
+
 static uid_t uid;
 static gid_t gid;
 
@@ -303,7 +305,8 @@ plant(int dir, const char *name)
 	snprintf(link, sizeof(link), "l%u", n++ % 8);
 	if (symlinkat("../../r/n/f", dir, link) == -1 && errno != EEXIST)
 		return;
-	(void)renameat2(dir, link, dir, name, RENAME_EXCHANGE);
+	if (renameat2(dir, link, dir, name, RENAME_EXCHANGE) == 0)
+		attack_planted++;
 	if (n % 3 == 0)
 		(void)unlinkat(dir, link, 0); /* the real one */
 }

@@ -285,6 +285,7 @@ attack(const struct attack *a)
 		a->move(fd);
 		__atomic_add_fetch(&tally->moves, 1, __ATOMIC_RELAXED);
 	}
+	tally->planted = attack_planted;
 }
 
 static void
@@ -385,7 +386,9 @@ test_attack(void **state)
 	assert_true(sum_of("r") == r);
 	assert_true(sum_of("w/v") == v);
 	assert_true(tally->done > 0 && tally->moves > 100);
-	if (strcmp(a->name, "names") != 0)
+	if (strcmp(a->name, "names") == 0)
+		assert_true(tally->planted > 0);
+	else
 		assert_true(tally->naive > 0 && tally->refused > 0);
 	/* nobody died of it */
 	for (i = 0; i < 4; i++)

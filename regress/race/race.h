@@ -25,10 +25,13 @@ struct attack {
 };
 extern const struct attack attacks[];
 extern const size_t nattacks;
+/* Temporary names that were replaced by links, in this process. */
+extern uint64_t attack_planted;
 
 /* Counts that all processes of a race share. */
 struct tally {
 	uint64_t moves;	   /* of the attacker */
+	uint64_t planted;  /* links in the place of temporaries */
 	uint64_t done;	   /* calls that were admitted */
 	uint64_t refused;  /* and that were not */
 	uint64_t faults;   /* 5xx */
