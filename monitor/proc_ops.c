@@ -26,11 +26,18 @@
 
 /* ---- as JSON ---- */
 
+/* brief: the names that appeared are only said to be there, so that a list of
+ * all processes fits into one answer. */
 static void
-put_proc(struct wbuf *w, const struct proc *p)
+put_proc(struct wbuf *w, const struct proc *p, int brief)
 {
+	struct run_end end = p->end;
 	char t[RFC3339_SIZE];
 
+	if (brief && end.nappeared > 0) {
+		end.nappeared = 0;
+		end.flags |= END_MORE_APPEARED;
+	}
 	json_raw_put(w, "{\"id\":\"");
 	json_raw_put(w, p->id);
 	json_raw_put(w, "\",\"pid\":");
@@ -44,7 +51,7 @@ put_proc(struct wbuf *w, const struct proc *p)
 	json_raw_put(w, t);
 	json_raw_put(w, "\",\"result\":");
 	if (p->state == PROC_OVER)
-		run_result_put(w, &p->end, NULL, NULL);
+		run_result_put(w, &end, NULL, NULL);
 	else
 		json_raw_put(w, "null");
 	json_raw_put(w, "}");
@@ -69,7 +76,7 @@ proc_json(const struct proc *p)
 	struct wbuf w;
 
 	wbuf_init(&w, JSON_MAX);
-	put_proc(&w, p);
+	put_proc(&w, p, 0);
 	return text_of(&w);
 }
 
@@ -103,7 +110,7 @@ proc_list(struct req *r, int *fd)
 	for (p = proc_first(); p != NULL; p = p->next)
 		if (proc_is_mine(r, p)) {
 			json_raw_put(&w, sep);
-			put_proc(&w, p);
+			put_proc(&w, p, 1);
 			sep = ",";
 		}
 	json_raw_put(&w, "]}");

@@ -847,7 +847,7 @@ execd_answers(uint8_t choice, struct feed *f)
 	if (norders == 0)
 		return;
 	o = &orders[choice & 1 ? norders - 1 : feed_u8(f) % norders];
-	wbuf_init(&w, 256);
+	wbuf_init(&w, 4096);
 	switch (choice >> 1 & 7) {
 	case 0:
 		wput_u32(&w, 7);
@@ -871,6 +871,10 @@ execd_answers(uint8_t choice, struct feed *f)
 		answers(o, ME_DONE, -1, &w);
 		break;
 	default:
+		if ((choice & 0x40) != 0) {
+			end.nappeared = sizeof(end.appeared);
+			memset(end.appeared, choice, end.nappeared - 1);
+		}
 		run_end_put(&w, &end);
 		answers(o, ME_END, -1, &w);
 	}
