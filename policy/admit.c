@@ -39,7 +39,7 @@ facts_sound(
 		return 0;
 	/* rel spells the root, with or without the slash behind it */
 	n = (size_t)(tail - f->path);
-	if (f->rel != n && f->rel + 1U != n)
+	if (f->rel != n && (f->rel + 1U != n || f->path[f->rel] != '/'))
 		return 0;
 	return (f->kind == FK_MISSING) == (f->missing > 0);
 }

@@ -133,7 +133,8 @@ static void
 test_lies(void **state)
 {
 	char good[] = "/w/a", out[] = "/etc/passwd", near[] = "/wx/a",
-	     dots[] = "/w/../etc", rel[] = "w/a", twice[] = "/w//a";
+	     dots[] = "/w/../etc", rel[] = "w/a", twice[] = "/w//a",
+	     root[] = "/w";
 	struct facts f = {.path = good, .rel = 2, .kind = FK_FILE, .nlink = 1};
 	struct bench b = {0};
 
@@ -166,6 +167,12 @@ test_lies(void **state)
 	assert_int_equal(with_facts(&b, f), C_POL_PATH_NOT_ALLOWED);
 	f.path = twice;
 	assert_int_equal(with_facts(&b, f), C_POL_PATH_NOT_ALLOWED);
+	/* no part of the root's own name is below it */
+	f.path = root;
+	assert_int_equal(with_facts(&b, f), C_OK);
+	f.rel = 1;
+	assert_int_equal(with_facts(&b, f), C_POL_PATH_NOT_ALLOWED);
+	f.rel = 2;
 	f.path = good;
 	f.status = 77;
 	assert_int_equal(with_facts(&b, f), C_POL_PATH_NOT_ALLOWED);
