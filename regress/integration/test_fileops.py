@@ -696,7 +696,7 @@ class Watches(FileOps):
     def events(self, c, last):
         """What comes up to an event about that path."""
         got, end = [], time.monotonic() + 10
-        while not got or got[-1][1] != last:
+        while all(g[1] != last for g in got):
             self.under(time.monotonic(), end, f"no {last} in {got}")
             text = c.chunk().decode()
             for block in text.strip().split("\n\n"):
