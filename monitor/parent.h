@@ -47,7 +47,8 @@ struct child {
 
 /* The restarts of one kind of child. */
 struct restarts {
-	uint64_t at[32]; /* times of the last ones, microseconds */
+	uint64_t at[1001]; /* times of the last ones, microseconds; one more
+			    * than restart_limit can be */
 	size_t n;
 	struct event *timer; /* pending restart, or NULL */
 };
