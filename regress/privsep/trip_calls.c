@@ -348,6 +348,7 @@ trip_pathd(void **state)
 		      "mkdirat unlinkat linkat renameat renameat2 umask "
 		      "ftruncate fsync splice pipe2 set_robust_list getppid "
 		      "symlinkat copy_file_range seccomp dup2 pwrite64 "
+		      "inotify_init1 inotify_add_watch inotify_rm_watch "
 		      "close_range wait4",
 	    own, nitems(own));
 }
