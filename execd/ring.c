@@ -64,6 +64,8 @@ grow(struct ring *r, size_t n)
 int
 ring_put(struct ring *r, const uint8_t *p, size_t n)
 {
+	if (n == 0)
+		return 0; /* of which there may be no ring yet */
 	if (n > r->max) {
 		/* only its end can stay */
 		r->end += n - r->max;

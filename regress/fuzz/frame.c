@@ -110,6 +110,21 @@ check_match(const uint8_t *p, size_t n)
 	wbuf_free(&w);
 }
 
+static void
+check_event(const uint8_t *p, size_t n)
+{
+	struct list_event e;
+	struct wbuf w;
+
+	if (list_event_get(p, n, &e) == -1)
+		return;
+	CHECK(e.what <= WE_OVERFLOW);
+	wbuf_init(&w, n);
+	list_event_put(&w, &e);
+	CHECK(!w.err && w.len == n && memcmp(w.p, p, n) == 0);
+	wbuf_free(&w);
+}
+
 /* Each frame again, with a head of our own. */
 static void
 check_frames(const struct seen *s, const uint8_t *p, size_t n)
@@ -133,9 +148,11 @@ check_frames(const struct seen *s, const uint8_t *p, size_t n)
 			check_entry(q, len);
 		else if (kind == FR_MATCH)
 			check_match(q, len);
+		else if (kind == FR_EVENT)
+			check_event(q, len);
 	}
 	if (s->rc == -1)
-		CHECK(n >= FRAME_HDR && (p[0] < FR_OUT || p[0] > FR_MATCH ||
+		CHECK(n >= FRAME_HDR && (p[0] < FR_OUT || p[0] > FR_EVENT ||
 					    p[3] > 0 || p[4] > 0));
 }
 

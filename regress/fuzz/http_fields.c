@@ -2,9 +2,11 @@
  * SPDX-License-Identifier: ISC
  *
  * Values of request fields: ranges, entity tags, hosts, origins, lists,
- * credentials.  Input: 1 byte (which), then the value, with what it is
- * compared to in a line of its own.
+ * forwarded addresses, credentials.  Input: 1 byte (which), then the value,
+ * with what it is compared to in a line of its own.
  */
+#include <arpa/inet.h>
+
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -12,8 +14,10 @@
 #include "common/hash.h"
 #include "listener/auth.h"
 #include "listener/digest.h"
+#include "listener/hop.h"
 #include "listener/host.h"
 #include "listener/range.h"
+#include "common/abx.h"
 #include "regress/fuzz/fuzz.h"
 
 static void
@@ -137,6 +141,45 @@ check_digest(const char *s, size_t n)
 	CHECK(memmem(s, n, want + len - 1, strlen(want + len - 1)) != NULL);
 }
 
+/* Who called is an address that stands there; all behind it are trusted. */
+static void
+check_hops(const char *s, size_t n, char *proxy)
+{
+	char *some[] = {(char[]){"10.0.0.0/8"}, (char[]){"::1"}, proxy};
+	struct strlist none = {0}, trusted = {some, nitems(some)};
+	char out[HOP_SIZE], again[HOP_SIZE], *all, *one, *end;
+	unsigned char addr[16];
+	int known = hop_trusted(proxy, &trusted);
+	int rc;
+
+	CHECK(hop_client(proxy, s, n, &none, out) == 0);
+	rc = hop_client(proxy, s, n, &trusted, out);
+	CHECK(rc == 0 || (rc == 1 && known));
+	if (rc == 0)
+		return;
+	CHECK(inet_pton(AF_INET, out, addr) == 1 ||
+	      inet_pton(AF_INET6, out, addr) == 1);
+	/* what a client writes in front changes nothing, unless all of it
+	 * came from trusted ones */
+	all = strndup(s, n);
+	CHECK(all != NULL);
+	for (end = all + strlen(all);; end = one) {
+		for (one = end; one > all && one[-1] != ',';)
+			one--;
+		CHECK(hop_client(proxy, one, (size_t)(end - one), &trusted,
+			  again) == 1);
+		if (strcmp(again, out) == 0 && !hop_trusted(out, &trusted))
+			break;
+		CHECK(hop_trusted(again, &trusted));
+		if (one == all) {
+			CHECK(strcmp(again, out) == 0);
+			break;
+		}
+		one--;
+	}
+	free(all);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -156,6 +199,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_range(s, n, strtoull(other, NULL, 0));
 	check_tags(s, n);
 	check_digest(s, n);
+	check_hops(s, n, other);
 	if (other[0] != '\0')
 		check_host(s, n, other);
 	check_list(s, n, other);

@@ -53,7 +53,7 @@ static void
 test_sizes(void **state)
 {
 	static const size_t maxes[] = {1, 7, 4096, 5000, 65536};
-	static const size_t pieces[] = {1, 3, 4095, 4097, 70000, 0, 1, 9999};
+	static const size_t pieces[] = {0, 1, 3, 4095, 4097, 70000, 0, 1, 9999};
 	struct ring r;
 	uint64_t total, want;
 	size_t i, k;
