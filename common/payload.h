@@ -111,7 +111,7 @@ struct ask {
 	uint64_t length;   /* body bytes, UINT64_MAX when not known */
 	char if_match[80]; /* header value or "" */
 	char if_none_match[80];
-	char last_event[48]; /* Last-Event-ID or "" */
+	char last_event[48];	   /* Last-Event-ID or "" */
 	char idem[ABX_ID_MAX + 1]; /* Idempotency-Key or "" */
 	uint8_t bad_idem;	   /* the key was malformed */
 	uint8_t has_digest; /* sha-256 of Content-Digest, or of content */
@@ -413,8 +413,8 @@ enum spawn_flag {
 	SPAWN_NO_FORK = 2,   /* the "strict" profile */
 	SPAWN_HEAD_TAIL = 4, /* keep 40 % head and 60 % tail of output */
 	SPAWN_STREAM = 8,    /* output is followed live, not captured */
-	SPAWN_HOLD = 16,     /* say HELD before the program starts, wait for GO */
-	SPAWN_KEEP = 32	     /* a process: its output is kept for followers */
+	SPAWN_HOLD = 16, /* say HELD before the program starts, wait for GO */
+	SPAWN_KEEP = 32	 /* a process: its output is kept for followers */
 };
 struct spawn {
 	uint16_t flags;

@@ -4,7 +4,8 @@
  * The gate over its whole matrix, against an expectation written by hand and
  * not taken from the table.  A string has one letter a state, in the order of
  * enum gate_state: free, resolve, reopen, work, cover, body, commit,
- * answered, ending, cancelled, process; '.' is refused, 'y' is handled, 'd' is dropped.
+ * answered, ending, cancelled, process; '.' is refused, 'y' is handled, 'd' is
+ * dropped.
  */
 #include <setjmp.h>
 #include <stdarg.h>
