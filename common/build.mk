@@ -371,14 +371,15 @@ clean:
 FUZZ_CC ?= clang
 SECONDS ?= 10
 FUZZ_NAMES = argv body codec conf edit filter frame gate glob http_chunk http_fields \
-	http_head http_reply imsg json keep monitor path payload policy ring \
+	http_head http_reply import imsg json keep monitor path payload policy ring \
 	run_render search shlex size target url wire
 FUZZ_SRC = regress/fuzz/argv.c regress/fuzz/body.c regress/fuzz/codec.c \
 	regress/fuzz/conf.c regress/fuzz/edit.c regress/fuzz/filter.c \
 	regress/fuzz/frame.c regress/fuzz/gate.c \
 	regress/fuzz/glob.c regress/fuzz/http_chunk.c \
 	regress/fuzz/http_fields.c regress/fuzz/http_head.c \
-	regress/fuzz/http_reply.c regress/fuzz/imsg.c regress/fuzz/json.c \
+	regress/fuzz/http_reply.c regress/fuzz/import.c \
+	regress/fuzz/imsg.c regress/fuzz/json.c \
 	regress/fuzz/keep.c regress/fuzz/monitor.c regress/fuzz/path.c \
 	regress/fuzz/payload.c regress/fuzz/policy.c regress/fuzz/ring.c \
 	regress/fuzz/run_render.c regress/fuzz/search.c \

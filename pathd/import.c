@@ -57,6 +57,7 @@ int
 import_link_inside(const char *member, const char *text)
 {
 	long depth = 0;
+	int down = 0;
 	size_t n;
 
 	if (text[0] == '/' || text[0] == '\0')
@@ -68,10 +69,10 @@ import_link_inside(const char *member, const char *text)
 			text++;
 		n = strcspn(text, "/");
 		if (n == 2 && text[0] == '.' && text[1] == '.') {
-			if (--depth < 0)
+			if (down || --depth < 0)
 				return 0;
 		} else if (n > 0 && !(n == 1 && text[0] == '.'))
-			depth++;
+			down = 1;
 	}
 	return 1;
 }
@@ -161,6 +162,7 @@ make_hard(struct import *im, int dir, const char *name, const struct member *m)
 	char to[ABX_PATH_MAX + 1];
 	enum code code;
 	const char *old;
+	struct stat st;
 	int from, rc;
 
 	if ((im->b->flags & PF_HARDLINKS) == 0)
@@ -170,7 +172,10 @@ make_hard(struct import *im, int dir, const char *name, const struct member *m)
 	if (to[0] == '\0' ||
 	    (from = beneath_parent(im->stage.fd, to, &old)) == -1)
 		return C_POL_HARDLINK_DENIED;
-	rc = linkat(from, old, dir, name, 0);
+	/* a link would lead elsewhere from here */
+	rc = fstatat(from, old, &st, AT_SYMLINK_NOFOLLOW);
+	if (rc == 0)
+		rc = S_ISREG(st.st_mode) ? linkat(from, old, dir, name, 0) : -1;
 	close(from);
 	return rc == 0 ? C_OK : C_POL_HARDLINK_DENIED;
 }

@@ -36,7 +36,9 @@ void import_close(struct import *);
 /* Pure: the normal form of a member's name below the directory ("" for the
  * directory itself): C_OK, or the code that refuses the archive. */
 enum code import_name(const char *raw, char out[ABX_PATH_MAX + 1]);
-/* Pure: 1 when a link of that text in the member stays in the directory. */
+/* Pure: 1 when a link of that text in the member stays in the directory,
+ * whatever the others are: it goes up only at its beginning, where real
+ * directories are, and what it then passes through stays by itself. */
 int import_link_inside(const char *member, const char *text);
 
 #endif

@@ -64,7 +64,9 @@ test_links(void **state)
 	} t[] = {
 	    {"l", "a", 1},
 	    {"l", "./a/b", 1},
-	    {"l", "a/..", 1},
+	    {"l", "a/..", 0}, /* a may be a link */
+	    {"a/b/l", ".././../x", 1},
+	    {"a/b/l", "../x/..", 0},
 	    {"l", "..", 0},
 	    {"l", "a/../..", 0},
 	    {"a/l", "..", 1},
@@ -190,6 +192,17 @@ check(int components)
 	order_free(&o);
 	assert_string_equal(text_of(&t, "w/d/f"), "new");
 	assert_string_equal(text_of(&t, "out/secret"), "OUTSIDE");
+	assert_int_equal(count(&t, "w/d"), 5);
+
+	/* another name of a file, never of a link: it would lead elsewhere */
+	order_new(&o, &t, PF_HARDLINKS);
+	assert_int_equal(add(&o, ME_FILE, "deep/f", "x"), C_OK);
+	assert_int_equal(add(&o, ME_HARD, "deep/h", "deep/f"), C_OK);
+	assert_int_equal(add(&o, ME_LINK, "deep/up", ".."), C_OK);
+	assert_int_equal(
+	    add(&o, ME_HARD, "up", "deep/up"), C_POL_HARDLINK_DENIED);
+	assert_int_equal(add(&o, ME_HARD, "e2", "deep"), C_POL_HARDLINK_DENIED);
+	order_free(&o);
 	assert_int_equal(count(&t, "w/d"), 5);
 
 	/* the target is another directory by now */
