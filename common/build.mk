@@ -372,7 +372,7 @@ FUZZ_CC ?= clang
 SECONDS ?= 10
 FUZZ_NAMES = argv body codec conf edit filter frame gate glob http_chunk http_fields \
 	http_head http_reply import imsg json keep monitor path payload policy ring \
-	run_render search shlex size target url wire
+	run_render search shlex size target url walk wire
 FUZZ_SRC = regress/fuzz/argv.c regress/fuzz/body.c regress/fuzz/codec.c \
 	regress/fuzz/conf.c regress/fuzz/edit.c regress/fuzz/filter.c \
 	regress/fuzz/frame.c regress/fuzz/gate.c \
@@ -384,7 +384,8 @@ FUZZ_SRC = regress/fuzz/argv.c regress/fuzz/body.c regress/fuzz/codec.c \
 	regress/fuzz/payload.c regress/fuzz/policy.c regress/fuzz/ring.c \
 	regress/fuzz/run_render.c regress/fuzz/search.c \
 	regress/fuzz/shlex.c regress/fuzz/size.c \
-	regress/fuzz/target.c regress/fuzz/url.c regress/fuzz/wire.c
+	regress/fuzz/target.c regress/fuzz/url.c regress/fuzz/walk.c \
+	regress/fuzz/wire.c
 FUZZ_LIB_SRC = ${BASE_SRC} ${COMMON_SRC} ${POLICY_SRC} \
 	${LISTENER_PURE_SRC} ${MONITOR_SRC:monitor/main.c=} \
 	${PATHD_PURE_SRC} ${EXECD_PURE_SRC} regress/fuzz/fuzz.c regress/fuzz/model.c \
