@@ -23,7 +23,7 @@ class Filter(Case):
     @classmethod
     def conf(cls, w):
         conf = {"rules": [
-            {"allow": "commands.run",
+            {"allow": ["commands.run", "process.start"],
              "commands": {"allow": ["sh ...", "bash ...", "echo ...", "cat",
                                     "printf ...", "rm ...", "python3 ..."],
                           "cwd": w.w, "shell": True}},
@@ -92,6 +92,12 @@ class Defaults(Filter):
         self.blocked(line, "rm_rf_root")
         self.ok(self.svc.rpc("commands.run", {
             "command": "echo 'rm -rf /'", "shell": True}))
+
+    def test_processes(self):
+        self.blocked(self.svc.rpc("process.start", {
+            "argv": ["sh", "-c", "rm -rf /"]}), "rm_rf_root")
+        self.blocked(self.svc.rpc("process.start", {
+            "argv": ["bash"], "stdin": "rm -rf /"}), "rm_rf_root")
 
     def test_nothing_runs(self):
         for reply in (self.sh("rm -rf keep.txt; rm -rf /"),
