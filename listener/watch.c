@@ -9,13 +9,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/entry.h"
 #include "common/frame.h"
 #include "common/payload.h"
 #include "common/proc.h"
 #include "listener/conn.h"
+#include "listener/pipe.h"
 #include "listener/send.h"
 
 #define PENDING_MAX (256 * 1024) /* unsent bytes before reading stops */
@@ -138,7 +138,7 @@ watch_step(struct conn *c)
 	if (obuf_left(&c->out) > PENDING_MAX)
 		return WANT_WRITE;
 	for (i = 0; i < 8; i++) {
-		n = read(c->data_fd, buf, sizeof(buf));
+		n = pipe_read(c->data_fd, buf, sizeof(buf));
 		if (n == -1 && errno == EINTR)
 			continue;
 		if (n == -1 && errno == EAGAIN)
