@@ -370,11 +370,12 @@ clean:
 # build/fuzz/.
 FUZZ_CC ?= clang
 SECONDS ?= 10
-FUZZ_NAMES = argv body codec conf edit filter frame gate glob http_chunk http_fields \
+FUZZ_NAMES = argv body codec conf conn edit filter frame gate glob http_chunk http_fields \
 	http_head http_reply import imsg json keep monitor path payload policy ring \
 	run_render search shlex size target url walk wire
 FUZZ_SRC = regress/fuzz/argv.c regress/fuzz/body.c regress/fuzz/codec.c \
-	regress/fuzz/conf.c regress/fuzz/edit.c regress/fuzz/filter.c \
+	regress/fuzz/conf.c regress/fuzz/conn.c \
+	regress/fuzz/edit.c regress/fuzz/filter.c \
 	regress/fuzz/frame.c regress/fuzz/gate.c \
 	regress/fuzz/glob.c regress/fuzz/http_chunk.c \
 	regress/fuzz/http_fields.c regress/fuzz/http_head.c \
@@ -387,7 +388,7 @@ FUZZ_SRC = regress/fuzz/argv.c regress/fuzz/body.c regress/fuzz/codec.c \
 	regress/fuzz/target.c regress/fuzz/url.c regress/fuzz/walk.c \
 	regress/fuzz/wire.c
 FUZZ_LIB_SRC = ${BASE_SRC} ${COMMON_SRC} ${POLICY_SRC} \
-	${LISTENER_PURE_SRC} ${MONITOR_SRC:monitor/main.c=} \
+	${LISTENER_SRC:listener/main.c=} ${MONITOR_SRC:monitor/main.c=} \
 	${PATHD_PURE_SRC} ${EXECD_PURE_SRC} regress/fuzz/fuzz.c regress/fuzz/model.c \
 	regress/fuzz/decide.c
 FUZZ_BIN = ${FUZZ_SRC:.c=.fz}
