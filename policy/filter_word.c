@@ -335,12 +335,16 @@ const char *
 word_ansi(struct lex *lx, const char *p, const char *end)
 {
 	char out[4];
-	size_t n;
+	size_t n, len;
 
 	for (; p < end && *p != '\''; p += n) {
 		n = 1;
 		if (*p == '\\' && p + 1 < end) {
-			word_text(lx, out, ansi_escape(p + 1, end, out, &n));
+			len = ansi_escape(p + 1, end, out, &n);
+			/* what is spelled out is none of our own bytes */
+			if (out[0] > 0 && out[0] <= CH_LAST)
+				out[0] = 0x7f;
+			word_text(lx, out, len);
 			n++;
 		} else
 			word_text(lx, p, 1);
