@@ -111,18 +111,59 @@ forget(struct watch *w, size_t wd)
 	}
 }
 
+/* A directory that is watched is rel or lies below it. */
+static int
+is_below(const struct watch *w, size_t wd, const char *rel)
+{
+	size_t n = strlen(rel);
+
+	return w->rel[wd] != NULL && strncmp(w->rel[wd], rel, n) == 0 &&
+	       (w->rel[wd][n] == '/' || w->rel[wd][n] == '\0');
+}
+
+static void
+unwatch(struct watch *w, size_t wd)
+{
+	(void)inotify_rm_watch(w->ino, (int)wd);
+	forget(w, wd);
+}
+
 /* Stop watching a directory and all below it. */
 static void
 forget_tree(struct watch *w, const char *rel)
 {
-	size_t i, n = strlen(rel);
+	size_t i;
 
 	for (i = 0; i < w->nrel; i++)
-		if (w->rel[i] != NULL && strncmp(w->rel[i], rel, n) == 0 &&
-		    (w->rel[i][n] == '/' || w->rel[i][n] == '\0')) {
-			(void)inotify_rm_watch(w->ino, (int)i);
-			forget(w, i);
+		if (is_below(w, i, rel))
+			unwatch(w, i);
+}
+
+/* A directory has another name: what is said of it and of all below it from
+ * now on is said of that.  The watches stay, or what came meanwhile would be
+ * missed. */
+static void
+rename_tree(struct watch *w, const char *from, const char *to)
+{
+	char rel[ABX_PATH_MAX + 1];
+	const char *rest;
+	size_t i;
+	char *copy;
+
+	for (i = 0; i < w->nrel; i++) {
+		if (!is_below(w, i, from))
+			continue;
+		rest = w->rel[i] + strlen(from);
+		rest += *rest == '/';
+		copy = join(rel, to, rest) == 0 ? strdup(rel) : NULL;
+		if (copy == NULL) {
+			unwatch(w, i);
+			w->lost = 1;
+			continue;
 		}
+		free(w->rel[i]);
+		w->rel[i] = copy;
+	}
 }
 
 static enum code
@@ -367,7 +408,7 @@ on_moved_to(struct watch *w, struct half *h, const char *rel,
 	}
 	h->cookie = 0;
 	if (h->type == FK_DIR)
-		forget_tree(w, h->rel);
+		rename_tree(w, h->rel, rel);
 	if (!h->ours)
 		tell(w, WE_MOVE, beneath_kind(st.st_mode), h->rel, rel);
 	else
