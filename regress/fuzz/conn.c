@@ -5,8 +5,9 @@
  * and a monitor that answers each question in its way.  However the bytes
  * arrive, the same is asked and the same is answered; the answers are whole
  * HTTP responses, one behind the other; and nothing is left at the end.
- * Input: 4 bytes (configuration, which questions are refused, portions), then
- * what the client sends.
+ * Input: 3 bytes (configuration, which questions are refused, portions), with
+ * bit 3 of the first 1 byte more and that many times 4 bytes that workers say,
+ * then what the client sends.
  */
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -47,7 +48,9 @@ static struct chan monitor;
 static struct event_base *base;
 static struct story *story;
 static uint64_t now_us = 1;
-static uint8_t refused; /* bit k: the k-th question of eight is */
+static uint8_t refused;	       /* bit k: the k-th question of eight is */
+static const uint8_t *hostile; /* what workers say, or NULL */
+static size_t nhostile;
 
 /* A question that is not over. */
 static struct question {
@@ -55,6 +58,7 @@ static struct question {
 	uint16_t op;
 	int fd;	      /* our end of its pipe, -1 */
 	int put;      /* an upload flows into it */
+	int sse;      /* events are wanted */
 	int answered; /* or withdrawn */
 	int put_end;
 	struct wbuf body; /* that was uploaded */
@@ -152,7 +156,8 @@ on_ask(uint64_t id, int fd, const void *p, size_t len)
 		free(text);
 	}
 	tell_ask(&a);
-	*q = (struct question){.id = id, .op = a.op, .fd = -1};
+	*q = (struct question){
+	    .id = id, .op = a.op, .fd = -1, .sse = (a.flags & ASK_SSE) != 0};
 	nquestions++;
 	ask_clear(&a);
 }
@@ -306,6 +311,10 @@ worker_says(uint8_t kind)
 		wput_u8(&p, 0);
 		frame(&w, FR_END, &p);
 	}
+	if (hostile != NULL) {
+		wbuf_reset(&w);
+		wput_raw(&w, hostile, nhostile);
+	}
 	CHECK(!w.err && !p.err && pipe(fds) == 0);
 	CHECK(write(fds[1], w.p, w.len) == (ssize_t)w.len);
 	close(fds[1]);
@@ -353,6 +362,7 @@ answer(struct question *q)
 		break;
 	case S_RUN:
 		a.kind = ANS_RUN;
+		a.flags = q->sse ? ANS_STREAM : 0;
 		break;
 	case S_SSE:
 		a.kind = q->op == OP_files_watch ? ANS_WATCH : ANS_RUN;
@@ -632,6 +642,15 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	ready = 1;
 	refused = feed_u8(&f);
 	step = feed_u8(&f);
+	hostile = NULL;
+	if ((how & 8) != 0) {
+		nhostile = feed_u8(&f) * 4U;
+		if (nhostile > f.n)
+			nhostile = f.n;
+		hostile = f.p;
+		f.p += nhostile;
+		f.n -= nhostile;
+	}
 	lconf.open = how & 1;
 	lconf.anonymous = how >> 1 & 1;
 	lconf.anonymous_health = how >> 2 & 1;
@@ -641,7 +660,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	now_us += 3600ULL * 1000000; /* wrong tokens are forgotten */
 	converse(f.p, f.n, how, step + 1U, &parts);
 	now_us += 3600ULL * 1000000;
-	if (f.n > 0 && memmem(f.p, f.n, "HEAD", 4) == NULL) {
+	/* a stream that breaks breaks its response */
+	if (f.n > 0 && hostile == NULL && memmem(f.p, f.n, "HEAD", 4) == NULL) {
 		check_responses(&whole.got);
 		check_responses(&parts.got);
 	}
