@@ -427,8 +427,13 @@ struct spawn {
 	uint64_t grace_ms;
 	uint64_t max_output;	       /* bytes kept of each stream */
 	uint64_t cpu_s, memory, procs; /* 0: none */
+	/* name of the workspace whose session sandbox it runs in, 32 hex
+	 * digits; "" for a sandbox of its own */
+	char session[ABX_WORKSPACE_LEN + 1];
 };
 void spawn_clear(struct spawn *);
+/* 1 when s is the name of a workspace: 32 lower-case hex digits. */
+int workspace_name_ok(const char *s);
 void spawn_put(struct wbuf *, const struct spawn *);
 int spawn_get(struct rbuf *, struct spawn *);
 

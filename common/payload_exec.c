@@ -94,6 +94,14 @@ spawn_put(struct wbuf *w, const struct spawn *s)
 	wput_u64(w, s->cpu_s);
 	wput_u64(w, s->memory);
 	wput_u64(w, s->procs);
+	wput_str(w, s->session);
+}
+
+int
+workspace_name_ok(const char *s)
+{
+	return strlen(s) == ABX_WORKSPACE_LEN &&
+	       strspn(s, "0123456789abcdef") == ABX_WORKSPACE_LEN;
 }
 
 int
@@ -112,6 +120,9 @@ spawn_get(struct rbuf *r, struct spawn *s)
 	s->cpu_s = rget_u64(r);
 	s->memory = rget_u64(r);
 	s->procs = rget_u64(r);
+	rget_strto(r, s->session, sizeof(s->session));
+	if (s->session[0] != '\0' && !workspace_name_ok(s->session))
+		r->err = 1;
 	if (s->progs.n == 0 || s->argv.n == 0 ||
 	    (s->cwd != NULL && s->cwd[0] != '/'))
 		r->err = 1;
