@@ -71,7 +71,7 @@ PATHD_SRC = pathd/main.c pathd/pool.c pathd/worker.c pathd/put_job.c \
 	pathd/list_job.c pathd/pack_job.c pathd/watch_job.c pathd/drain.c pathd/filter.c ${PATHD_PURE_SRC}
 
 EXECD_SRC = execd/main.c execd/job.c execd/job_start.c \
-	execd/job_launch.c execd/job_say.c execd/spawn.c execd/pump.c execd/spool.c execd/feed.c \
+	execd/job_launch.c execd/job_say.c execd/session.c execd/spawn.c execd/pump.c execd/spool.c execd/feed.c \
 	execd/launch/ns.c execd/protect.c execd/mounts.c execd/etc.c execd/filter.c \
 	${EXECD_PURE_SRC}
 
@@ -248,7 +248,8 @@ $A/abxctl: ${CTL_AO} ${POLICY_AO} ${CORE_AO} ${PROC_AO}
 
 # --- one process alone, with a stand-in for the others ------------------------
 DRIVE_O = regress/privsep/execd_drive.o regress/privsep/execd_peer.o \
-	regress/privsep/drive_run.o regress/privsep/drive_box.o
+	regress/privsep/drive_run.o regress/privsep/drive_box.o \
+	regress/privsep/drive_session.o
 DEPS += ${DRIVE_O:.o=.o.d}
 $B/regress/execd_drive: ${DRIVE_O} ${CORE_O} $B/regress/cmd_calls \
 	$B/abx-execd $B/abx-launch

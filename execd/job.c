@@ -24,6 +24,7 @@
 #include "common/log.h"
 #include "common/msg.h"
 #include "common/proc.h"
+#include "execd/session.h"
 
 #define START_MS 20000 /* from bubblewrap's start to the program's */
 #define HELD_MS 90000  /* for the monitor, and pathd behind it */
@@ -212,7 +213,10 @@ job_finish(struct job *j)
 static void
 job_settle(struct job *j)
 {
-	if (j->state != JOB_OVER || j->bwrap != 0 || j->pump != NULL)
+	if (j->state != JOB_OVER || j->bwrap != 0)
+		return;
+	session_left(j);
+	if (j->pump != NULL)
 		return;
 	if (j->spool == NULL || jobs.stopping)
 		job_free(j);
@@ -363,6 +367,7 @@ job_new(uint64_t id, const struct spawn *s)
 	j->timeout_ms = s->timeout_ms;
 	j->idle_ms = s->idle_ms;
 	j->hold = (s->flags & SPAWN_HOLD) != 0;
+	strlcpy(j->session, s->session, sizeof(j->session));
 	j->grace_ms = s->grace_ms > GRACE_MAX_MS ? GRACE_MAX_MS : s->grace_ms;
 	evtimer_assign(&j->phase, jobs.conf.base, phase_cb, j);
 	evtimer_assign(&j->timeout, jobs.conf.base, timeout_cb, j);

@@ -35,6 +35,10 @@ struct job {
 	enum job_state state;
 	int probe;
 	int hold;		/* HELD must be said first */
+	/* "" or the name of the session that it is of, and whether that is
+	 * being ended */
+	char session[ABX_WORKSPACE_LEN + 1];
+	int ending;
 	struct appeared *watch; /* protected names that were not there */
 	struct wbuf held;	/* XL_RUN until GO */
 	pid_t bwrap;		/* 0 when reaped */

@@ -22,6 +22,7 @@
 #include "execd/job.h"
 #include "execd/mounts.h"
 #include "execd/protect.h"
+#include "execd/session.h"
 
 #define MEMFD_MAX ABX_BODY_MAX
 
@@ -296,6 +297,19 @@ on_feed(struct imsg *m)
 }
 
 static int
+on_session_end(const struct imsg *m)
+{
+	char name[ABX_WORKSPACE_LEN + 1];
+
+	memcpy(name, m->payload, ABX_WORKSPACE_LEN);
+	name[ABX_WORKSPACE_LEN] = '\0';
+	if (!workspace_name_ok(name))
+		return -1;
+	session_end(m->id, name);
+	return 0;
+}
+
+static int
 mon_msg_cb(struct chan *c, struct imsg *m, void *arg)
 {
 	const char *why;
@@ -326,6 +340,8 @@ mon_msg_cb(struct chan *c, struct imsg *m, void *arg)
 	case ME_FORGET:
 		job_forget(m->id);
 		return 0;
+	case ME_SESSION_END:
+		return on_session_end(m);
 	case ME_CANCEL:
 		if (pending.any && pending.id == m->id)
 			pending_clear();

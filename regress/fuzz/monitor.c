@@ -278,6 +278,9 @@ to_worker(const struct peer *p, const struct imsg *m)
 		(void)rget_u64(&r);
 		CHECK(rget_u8(&r) <= 1 && rget_end(&r) == 0);
 		break;
+	case ME_SESSION_END:
+		CHECK(m->len == ABX_WORKSPACE_LEN);
+		break;
 	case ME_FEED:
 		about(p, rget_u64(&r), 0);
 		CHECK(rget_u8(&r) <= 1 && rget_end(&r) == 0);

@@ -314,7 +314,7 @@ static const struct {
     {"calls", test_calls}, {"death", test_death}, {"shutdown", test_shutdown},
     {"many", test_many}, {"no-bubblewrap", test_no_bubblewrap},
     {"covers", test_covers}, {"denied", test_denied},
-    {"appeared", test_appeared}};
+    {"appeared", test_appeared}, {"session-end", test_session_end}};
 
 static int
 wanted(const char *name, int argc, char **argv)

@@ -47,6 +47,8 @@ void test_cancel(void);
 void test_output(void);
 void test_environment(void);
 void test_limits(void);
+/* drive_session.c: commands that share a sandbox */
+void test_session_end(void);
 /* drive_box.c: what can be seen and done inside */
 void test_status(void);
 void test_processes(void);

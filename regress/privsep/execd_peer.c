@@ -380,9 +380,8 @@ give_input(int fd, const char *text)
 	close(fd);
 }
 
-/* The end of an earlier run, for peer_end. */
-static void
-keep_end(struct peer *p, const struct imsg *m)
+void
+peer_keep_end(struct peer *p, const struct imsg *m)
 {
 	struct rbuf b;
 
@@ -414,7 +413,7 @@ peer_spawn(struct peer *p, struct run *r)
 		if (!peer_next(p, &m, WAIT_MS))
 			die("no answer to SPAWN");
 		if (m.type == ME_END && m.id != r->id) {
-			keep_end(p, &m);
+			peer_keep_end(p, &m);
 			continue;
 		}
 		if (m.id != r->id)
@@ -521,7 +520,7 @@ peer_end(struct peer *p, struct run_end *e)
 	if (p->nends == 0) {
 		if (!peer_next(p, &m, WAIT_MS) || m.type != ME_END)
 			die("no END");
-		keep_end(p, &m);
+		peer_keep_end(p, &m);
 	}
 	*e = p->ends[0].end;
 	m.id = p->ends[0].id;

@@ -68,6 +68,8 @@ struct run {
 };
 /* Send the spawn and wait for STARTED or FAILED: 0, or -1 and r->failed. */
 int peer_spawn(struct peer *, struct run *);
+/* An END came while something else was awaited: for peer_end. */
+void peer_keep_end(struct peer *, const struct imsg *);
 /* Read frames to the end, and END. */
 void peer_finish(struct peer *, struct run *);
 /* The first half of that, and the second: the id of an END. */

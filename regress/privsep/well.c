@@ -161,6 +161,7 @@ well_reset(void)
 static const char *
 to_execd(const struct imsg *m)
 {
+	char name[ABX_WORKSPACE_LEN + 1] = "";
 	const char *why;
 	struct rbuf r;
 
@@ -198,6 +199,12 @@ to_execd(const struct imsg *m)
 	case ME_FEED:
 		(void)rget_u64(&r);
 		(void)rget_bool(&r);
+		break;
+	case ME_SESSION_END:
+		memcpy(
+		    name, rget_raw(&r, ABX_WORKSPACE_LEN), ABX_WORKSPACE_LEN);
+		if (!workspace_name_ok(name))
+			return "no name of a session";
 		break;
 	case ME_GO:
 	case ME_FORGET:
