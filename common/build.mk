@@ -96,6 +96,10 @@ CTL_SRC = monitor/ctl/main.c monitor/ctl/show.c monitor/ctl/check.c \
 	monitor/ctl/describe.c monitor/ctl/filter.c \
 	monitor/ctl/explain_out.c \
 	monitor/ctl/facts.c monitor/ctl/control.c monitor/ctl/doctor.c monitor/ctl/probe.c \
+	monitor/ctl/client.c monitor/ctl/where.c monitor/ctl/resp.c \
+	monitor/ctl/sse.c monitor/ctl/bar.c monitor/ctl/ls.c \
+	monitor/ctl/get.c monitor/ctl/put.c monitor/ctl/change.c \
+	monitor/ctl/run.c monitor/ctl/run_follow.c \
 	monitor/confset.c monitor/conffile.c monitor/confdirs.c \
 	pathd/walk.c pathd/beneath.c
 
@@ -105,7 +109,8 @@ LISTENER_PURE_SRC = listener/hop.c \
 	listener/host.c listener/http_chunk.c listener/http_parse.c \
 	listener/http_reply.c listener/obuf.c listener/range.c \
 	listener/route.c listener/target.c
-MONITOR_PURE_SRC = monitor/gate.c monitor/proctab.c monitor/conffile.c monitor/confdirs.c
+MONITOR_PURE_SRC = monitor/gate.c monitor/proctab.c monitor/conffile.c \
+	monitor/confdirs.c monitor/ctl/resp.c monitor/ctl/sse.c
 PATHD_PURE_SRC = pathd/beneath.c pathd/walk.c pathd/roots.c pathd/deny.c \
 	pathd/parents.c pathd/tree.c pathd/dir.c pathd/journal.c pathd/put.c \
 	pathd/list.c pathd/get.c pathd/sight.c pathd/stage.c pathd/copy.c \
@@ -131,7 +136,8 @@ UNIT_SRC = regress/unit/hop.c \
 	regress/unit/pathd_copy.c regress/unit/pathd_edit.c \
 	regress/unit/pathd_search.c regress/unit/pathd_import.c \
 	regress/unit/denied.c regress/unit/execd_keep.c regress/unit/execd_ring.c \
-	regress/unit/proctab.c regress/unit/execd_profile.c \
+	regress/unit/proctab.c regress/unit/ctl_resp.c \
+	regress/unit/execd_profile.c \
 	regress/unit/execd_xl.c
 
 # --- objects ---------------------------------------------------------------

@@ -13,6 +13,7 @@
 #include <event2/event.h>
 
 #include "common/entry.h"
+#include "common/hash.h"
 #include "common/log.h"
 #include "common/run_render.h"
 #include "monitor/mon.h"
@@ -298,12 +299,39 @@ proc_follow_ans(struct req *r, struct imsg *m)
 
 /* ---- stdin ---- */
 
+/* The bytes of the argument data in a sealed file: 0; C_ARGS_INVALID for what
+ * is not in its encoding. */
+static enum code
+stdin_bytes(struct req *r, int *data)
+{
+	const struct arg *a = args_find(&r->ask.args, "data");
+	const char *enc = policy_arg_str(&r->ask.args, "encoding");
+	uint8_t *raw;
+	int n;
+
+	if (enc == NULL || strcmp(enc, "utf-8") == 0) {
+		*data =
+		    work_sealed(a == NULL ? "" : a->s, a == NULL ? 0 : a->len);
+		return *data == -1 ? C_SRV_UNAVAILABLE : C_OK;
+	}
+	if (a == NULL || strcmp(enc, "base64") != 0)
+		return C_ARGS_INVALID;
+	if ((raw = malloc(a->len + 1)) == NULL)
+		return C_SRV_UNAVAILABLE;
+	n = base64_decode(a->s, a->len, raw, a->len + 1);
+	*data = n == -1 ? -1 : work_sealed(raw, (size_t)n);
+	freezero(raw, a->len + 1);
+	if (n == -1)
+		return C_ARGS_INVALID;
+	return *data == -1 ? C_SRV_UNAVAILABLE : C_OK;
+}
+
 void
 proc_stdin(struct req *r, int *fd)
 {
-	const struct arg *a = args_find(&r->ask.args, "data");
 	int eof = policy_arg_bool(&r->ask.args, "eof");
 	struct proc *p = proc_of(r);
+	enum code code;
 	int data;
 
 	if (p == NULL)
@@ -312,9 +340,9 @@ proc_stdin(struct req *r, int *fd)
 		answer_error(r, C_PROC_ENDED, "id", NULL, 0);
 	else if (!p->stdin_open)
 		answer_error(r, C_PROC_STDIN_CLOSED, "id", NULL, 0);
-	else if ((data = work_sealed(
-		      a == NULL ? "" : a->s, a == NULL ? 0 : a->len)) == -1)
-		answer_error(r, C_SRV_UNAVAILABLE, NULL, NULL, 1);
+	else if ((code = stdin_bytes(r, &data)) != C_OK)
+		answer_error(r, code, code == C_ARGS_INVALID ? "data" : NULL,
+		    NULL, code == C_SRV_UNAVAILABLE);
 	else {
 		p->stdin_open = !eof;
 		work_feed(r, p->peer, p->run, data, eof);

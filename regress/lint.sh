@@ -79,7 +79,7 @@ only 'fork|vfork|_Fork|clone' \
     'monitor/(spawn|abxd|ctl/probe)\.c|pathd/(pool|unpack)\.c|execd/.*' \
     'only what starts programs makes processes'
 only 'socket|bind|listen|connect' \
-    'monitor/sock\.c|monitor/ctl/control\.c|execd/.*' \
+    'monitor/sock\.c|monitor/ctl/(control|client)\.c|execd/.*' \
     'only the parent and abxctl make sockets'
 only 'accept|accept4' 'listener/.*|monitor/control\.c' \
     'only the listener accepts clients, and the monitor abxctl'

@@ -50,15 +50,22 @@ int ctl_usage(const char *verb);
  * the errors were printed; the set must be cleared in both cases. */
 int ctl_load(struct ctl *, struct confset *);
 
+int cat_main(struct ctl *, int, char **);
 int check_main(struct ctl *, int, char **);
 int describe_main(struct ctl *, int, char **);
 int doctor_main(struct ctl *, int, char **);
 int explain_main(struct ctl *, int, char **);
 int filter_main(struct ctl *, int, char **);
+int get_main(struct ctl *, int, char **);
 int hash_token_main(struct ctl *, int, char **);
+int ls_main(struct ctl *, int, char **);
+int mv_main(struct ctl *, int, char **);
 int ops_main(struct ctl *, int, char **);
 int panic_main(struct ctl *, int, char **); /* resume too */
+int put_main(struct ctl *, int, char **);
 int reload_main(struct ctl *, int, char **);
+int rm_main(struct ctl *, int, char **);
+int run_main(struct ctl *, int, char **);
 int status_main(struct ctl *, int, char **);
 
 #endif

@@ -18,6 +18,7 @@
 extern char **environ;
 
 const struct ctl_verb ctl_verbs[] = {
+    {"cat", "path ...", "print files of the service", cat_main},
     {"check-config", "[--strict] [file]", "say everything that is wrong",
 	check_main},
     {"describe", "[--preset name [--root dir]]",
@@ -29,12 +30,26 @@ const struct ctl_verb ctl_verbs[] = {
 	"say what a call would be answered, and why", explain_main},
     {"filter", "[--] [command ...]",
 	"say what the command policy says of a command", filter_main},
+    {"get", "[-q] [--sha256 hex] path [file]", "fetch a file of the service",
+	get_main},
     {"hash-token", "[token | -]", "make a token, or hash one", hash_token_main},
+    {"ls", "[-0lRU] [-n max] [path ...]", "list directories of the service",
+	ls_main},
+    {"mv", "[--overwrite] from to", "rename a file of the service", mv_main},
     {"ops", "", "say who may use which operation", ops_main},
     {"panic", "", "kill every command, and let none start", panic_main},
+    {"put",
+	"[-q] [--durable] [--if-match etag | --new] [--mode mode] "
+	"file|- path",
+	"send a file to the service", put_main},
     {"reload", "", "have the service read its configuration again",
 	reload_main},
     {"resume", "", "let commands start again", panic_main},
+    {"rm", "[-r] path ...", "remove files of the service", rm_main},
+    {"run",
+	"[--cwd dir] [--env name=value ...] [--timeout seconds] "
+	"[--session name] [--signals] [--stdin] [--] word ...",
+	"run a command on the service", run_main},
     {"status", "", "say how the running service is", status_main},
     {NULL, NULL, NULL, NULL},
 };

@@ -13,21 +13,33 @@
 
 #include "common/hash.h"
 
-/* s with control bytes, and with bad all bytes above 0x7e too, as \xNN. */
+/* U+0080 to U+009F are control characters too, and terminals obey them. */
+static int
+is_control(const char *s)
+{
+	unsigned char c = (unsigned char)s[0], next = (unsigned char)s[1];
+
+	return c < 0x20 || c == 0x7f || (c == 0xc2 && next < 0xa0);
+}
+
+/* s with control characters, and with bad all bytes above 0x7e too, as
+ * \xNN. */
 static char *
 escaped(const char *s, int bad)
 {
 	static const char hex[] = "0123456789abcdef";
 	char *out, *p;
 	unsigned char c;
+	int second = 0;
 
 	if ((p = out = reallocarray(NULL, strlen(s) + 1, 4)) == NULL)
 		return NULL;
 	for (; (c = (unsigned char)*s) != '\0'; s++) {
-		if (c >= 0x20 && c != 0x7f && !(bad && c > 0x7e)) {
+		if (!second && !is_control(s) && !(bad && c > 0x7e)) {
 			*p++ = (char)c;
 			continue;
 		}
+		second = !second && c == 0xc2;
 		*p++ = '\\';
 		*p++ = 'x';
 		*p++ = hex[c >> 4];
@@ -59,6 +71,38 @@ show_line(const char *fmt, ...)
 		puts(line);
 	free(line);
 	free(raw);
+}
+
+void
+show_complaint(const char *fmt, ...)
+{
+	va_list ap;
+	char *raw, *line;
+	int n;
+
+	va_start(ap, fmt);
+	n = vasprintf(&raw, fmt, ap);
+	va_end(ap);
+	if (n == -1)
+		return;
+	if ((line = escaped(raw, !valid(raw))) != NULL)
+		fprintf(stderr, "abxctl: %s\n", line);
+	free(line);
+	free(raw);
+}
+
+void
+show_name(FILE *f, const char *name, size_t n)
+{
+	char *text;
+
+	if (!isatty(fileno(f))) {
+		fwrite(name, 1, n, f);
+		return;
+	}
+	if ((text = escaped(name, !valid(name))) != NULL)
+		fputs(text, f);
+	free(text);
 }
 
 static int
@@ -110,7 +154,8 @@ show_json(json_t *j)
 		fprintf(stderr, "abxctl: out of memory\n");
 		return -1;
 	}
-	r = json_dumpf(j, stdout, JSON_COMPACT);
+	r = json_dumpf(j, stdout,
+	    JSON_COMPACT | (isatty(STDOUT_FILENO) ? JSON_ENSURE_ASCII : 0));
 	json_decref(j);
 	putchar('\n');
 	return r;

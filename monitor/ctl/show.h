@@ -7,12 +7,19 @@
 #ifndef ABX_CTL_SHOW_H
 #define ABX_CTL_SHOW_H
 
+#include <stdio.h>
+
 #include <jansson.h>
 
 #include "monitor/confset.h"
 
 /* Print a line made as by printf, control bytes as \xNN. */
 void show_line(const char *, ...) __attribute__((format(printf, 1, 2)));
+/* The same to stderr, behind the name of the program. */
+void show_complaint(const char *, ...) __attribute__((format(printf, 1, 2)));
+/* Print a name of n bytes: as it is, or on a terminal with its control bytes
+ * and what is no UTF-8 as \xNN. */
+void show_name(FILE *, const char *, size_t n);
 /* A word in colour on a terminal: green, yellow or red. */
 enum show_colour { SHOW_GREEN, SHOW_YELLOW, SHOW_RED };
 const char *show_colour(enum show_colour);

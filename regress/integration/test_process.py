@@ -173,6 +173,22 @@ class Life(Process):
         self.eq(self.wait(pid)["exit_code"], 0)
         self.eq(text(self.output(pid)), b"abc")
 
+    def test_stdin_of_any_bytes(self):
+        pid = self.go("cat", stdin_open=True)
+        for data, enc, code in (("AP8K", "base64", None),
+                                ("/", "base64", "args.invalid"),
+                                ("AA==\n", "base64", "args.invalid"),
+                                ("A", "hex", "args.invalid"),
+                                ("z\u00e9", "utf-8", None),
+                                ("", "base64", None)):
+            r = self.svc.rpc("process.stdin", {"id": pid, "data": data,
+                                               "encoding": enc})
+            self.eq(r.code, code, (data, enc))
+        self.ok(self.svc.rpc("process.stdin", {
+            "id": pid, "data": "IQ==", "encoding": "base64", "eof": True}))
+        self.wait(pid)
+        self.eq(text(self.output(pid)), b"\0\xff\nz\xc3\xa9!")
+
     def test_stdin_in_order_and_closed(self):
         pid = self.go("cat", stdin_open=True)
         for i in range(20):
