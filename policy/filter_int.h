@@ -16,6 +16,7 @@
 #define FILTER_LEVELS 5		 /* argv, its script, and three nested ones */
 #define LEX_FRAMES 1024		 /* open brackets of one script */
 #define LEX_WORDS (1U << 20)	 /* words of one command and those around it */
+#define LEX_REDIRS (1U << 16)	 /* redirections, likewise */
 #define VALUE_MAX 256		 /* bytes of a variable that is kept */
 #define SUBST_MAX (64U * 1024)	 /* bytes of output that become words */
 #define EXPAND_BUDGET (8U << 20) /* bytes that expansions may add in all */
@@ -358,6 +359,8 @@ void lex_tick(struct lex *);
 /* ---- filter_redir.c ---- */
 /* At < or > or &>: read the operator, and a here-document's word. */
 void lex_redir(struct lex *);
+/* One more redirection of the command, empty; NULL when there are too many. */
+struct redir *redir_add(struct lex *);
 
 /* ---- filter_word.c: the word that a scanner is in ---- */
 uint64_t name_hash(const char *, size_t);

@@ -138,13 +138,8 @@ put_escaped(struct wbuf *w, const char *s, size_t n)
 }
 
 static void
-echo_output(const struct cmd *c, struct wbuf *w)
+echo_words(const struct cmd *c, size_t i, int raw, struct wbuf *w)
 {
-	size_t i = 1;
-	int raw = 0;
-
-	for (; i < c->n && is_echo_option(cmd_s(c, i)); i++)
-		raw |= strchr(cmd_s(c, i), 'E') != NULL;
 	for (; i < c->n; i++) {
 		if (raw)
 			wput_raw(w, cmd_s(c, i), cmd_w(c, i)->len);
@@ -152,6 +147,26 @@ echo_output(const struct cmd *c, struct wbuf *w)
 			put_escaped(w, cmd_s(c, i), cmd_w(c, i)->len);
 		wput_raw(w, i + 1 < c->n ? " " : "\n", 1);
 	}
+}
+
+/* Some shells write escapes as they stand and some do not, unless -e or -E
+ * asks for one of them: then it is both. */
+static void
+echo_output(const struct cmd *c, struct wbuf *w)
+{
+	size_t i = 1, k;
+	int raw = 0, plain = 1;
+
+	for (; i < c->n && is_echo_option(cmd_s(c, i)); i++) {
+		raw |= strchr(cmd_s(c, i), 'E') != NULL;
+		plain &= strpbrk(cmd_s(c, i), "eE") == NULL;
+	}
+	echo_words(c, i, raw, w);
+	for (k = i; plain && k < c->n; k++)
+		if (strchr(cmd_s(c, k), '\\') != NULL) {
+			echo_words(c, i, 1, w);
+			return;
+		}
 }
 
 /* One pass over the format; the next argument. */

@@ -23,6 +23,23 @@ is_meta(char c)
 	return memchr(" \t\r\n;&|<>()", c, 11) != NULL;
 }
 
+struct redir *
+redir_add(struct lex *lx)
+{
+	struct redir *r;
+
+	if (lx->nr >= LEX_REDIRS) {
+		lx->x->hits |= HIT(SCRIPT_TOO_COMPLEX);
+		lx->p = lx->end;
+		return NULL;
+	}
+	if (fctx_grow(lx->x, &lx->r, &lx->capr, lx->nr + 1, sizeof(*r)) == -1)
+		return NULL;
+	r = &lx->r[lx->nr++];
+	memset(r, 0, sizeof(*r));
+	return r;
+}
+
 /* The word behind <<; p moves behind it. */
 static void
 read_delim(struct lex *lx, struct delim *d)
@@ -140,11 +157,8 @@ here_document(struct lex *lx, int fd)
 	}
 	read_delim(lx, &d);
 	if ((body = find_body(lx, &d, &n)) == NULL ||
-	    fctx_grow(lx->x, &lx->r, &lx->capr, lx->nr + 1, sizeof(*lx->r)) ==
-		-1)
+	    (r = redir_add(lx)) == NULL)
 		return;
-	r = &lx->r[lx->nr++];
-	memset(r, 0, sizeof(*r));
 	r->op = R_HERE;
 	r->fd = fd;
 	r->here = body;

@@ -188,10 +188,8 @@ close_redir(struct lex *lx, struct frame *f, struct word *w)
 	struct redir *r;
 
 	unmark(lx, w);
-	if (fctx_grow(lx->x, &lx->r, &lx->capr, lx->nr + 1, sizeof(*r)) == -1)
+	if ((r = redir_add(lx)) == NULL)
 		return;
-	r = &lx->r[lx->nr++];
-	memset(r, 0, sizeof(*r));
 	r->op = f->redir;
 	r->fd = f->redirfd;
 	r->w = *w;

@@ -21,7 +21,8 @@ DANGERS = [
     "dd if=/dev/zero of=/dev/sda bs=1M", "dd if=img of=/dev/nvme0n1",
     "mkfs.ext4 /dev/sdb1", "mkfs -t xfs /dev/vda", "mkswap /dev/sdb2",
     "wipefs -a /dev/sda", "blkdiscard /dev/nvme0n1", "shred -n 3 /dev/xvda",
-    "tee /dev/sda", "cp img /dev/sda",
+    "tee /dev/sda", "cp img /dev/sda", "mv img /dev/sdb",
+    "truncate -s 0 /dev/sda",
 ]
 HARMLESS = "printf a%sc/d b"  # and what it writes
 WRITTEN = "abc/d"
@@ -111,6 +112,40 @@ def variables(r, command):
     return first % (name, value) + " ".join(words)
 
 
+ROOTS = ("/", "//", "/.", "/..", "/./", "/../", "/usr/..", "/usr/../",
+         "/tmp/../.", "//./..//", "/var/lib/../../", "/etc/./..")
+DEVS = ("//dev/%s", "/dev/./%s", "/dev//%s", "/usr/../dev/%s",
+        "/dev/../dev/%s", "/./dev/%s", "/dev/shm/../%s", "//dev//.//%s")
+
+
+def other_path(r, command):
+    """The same root or device by another name."""
+    def one(word):
+        at = word.find("/dev/")
+        if word == "/" or word == "//":
+            return r.choice(ROOTS)
+        if at >= 0 and not word.endswith(("zero", "null")):
+            return word[:at] + r.choice(DEVS) % word[at + 5:]
+        return word
+    return " ".join(map(one, command.split(" ")))
+
+
+def reordered(r, command):
+    """Options of rm as GNU getopt reads them: anywhere, cut short."""
+    prog, *words = command.split(" ")
+    operands = [w for w in words if not w.startswith("-")]
+    flags = r.choice((["-rf"], ["-f", "-r"], ["-vRf"], ["-fir"],
+                      ["--rec"], ["--recu", "--fo"], ["-r", "--force"],
+                      ["-f", "--recursive", "--one-file-system"],
+                      ["--verb", "-R"], ["-rf", "--interactive=never"]))
+    flags += [w for w in words if w.startswith("--no")]
+    if r.randrange(3) == 0:
+        return " ".join([prog] + flags + ["--"] + operands)
+    all_of = flags + operands
+    r.shuffle(all_of)
+    return " ".join([prog] + all_of)
+
+
 def whole_variable(r, command):
     return "cmd=" + q(command) + "; " + r.choice(("$cmd", "eval \"$cmd\"",
                                                     "eval $cmd"))
@@ -166,6 +201,26 @@ def shell(r, command):
         "sudo sh -c %s", "env sh -c %s", "su root -c %s")) % q(command)
 
 
+def nested(r, command):
+    """A script in a script, two deep."""
+    outer = r.choice(("sh -c %s", "bash -c %s", "eval %s", "nohup sh -c %s",
+                      "env -i sh -c %s", "timeout 5 bash -c %s"))
+    return outer % q(shell(r, command))
+
+
+def many_wrappers(r, command):
+    for _ in range(r.randrange(2, 5)):
+        command = wrapped(r, command) if usable(wrapped, command) else command
+    return command
+
+
+def commented(r, command):
+    return r.choice(("# it's nothing\n%s", "%s # just a test", "\n\n%s\n",
+                     "true # ; \n%s", ": '# not a comment'; %s",
+                     "cat <<E # a here-document\nit's \"\nE\n%s",
+                     "echo a\\\n# b\n%s")) % command
+
+
 def fed(r, command):
     b64 = base64.b64encode(command.encode()).decode()
     return r.choice((
@@ -183,7 +238,8 @@ def fed(r, command):
 
 WORDS = [quoted, whole_words, ansi, blanks, ifs, cut_line, braces, path,
          variables, whole_variable, substitute]
-AROUND = [placed, redirected, wrapped, shell, fed]
+AROUND = [placed, redirected, wrapped, shell, fed, nested, many_wrappers,
+          commented]
 
 
 def bombs(r):
@@ -213,8 +269,13 @@ def usable(rule, command):
     if rule in (quoted, whole_words, ansi, ifs, braces, substitute, variables,
                 path, cut_line, blanks, whole_variable):
         return simple and not (rule in (ifs, braces) and "*" in command)
-    if rule is wrapped or rule is redirected:
-        return not any(c in command for c in "\n;|&{}<>#()=")
+    if rule is nested:
+        return len(command) < 60 and "'" not in command
+    if rule is commented:
+        return "<<" not in command
+    if rule in (wrapped, redirected, many_wrappers):
+        return not command.startswith("! ") and \
+            not any(c in command for c in "\n;|&{}<>#()=")
     if rule is placed:
         return not any(c in command for c in "'\"`\n#")
     return True
@@ -222,6 +283,10 @@ def usable(rule, command):
 
 def spell(r, command):
     """One to three rewritings: of the words, then of what is around."""
+    if command.startswith("rm ") and r.randrange(3) == 0:
+        command = reordered(r, command)
+    if r.randrange(3) == 0:
+        command = other_path(r, command)
     rule = r.choice(WORDS)
     if usable(rule, command):
         command = rule(r, command)
@@ -238,6 +303,10 @@ def all_spellings(r, dangers, times):
             for _ in range(3 if rule in AROUND else 1):
                 if usable(rule, danger):
                     yield rule(r, danger)
+        for _ in range(4):
+            yield other_path(r, danger)
+            if danger.startswith("rm "):
+                yield reordered(r, other_path(r, danger))
         for _ in range(times):
             yield spell(r, danger)
 
@@ -252,7 +321,8 @@ def check():
     for s in all_spellings(r, [HARMLESS], 400):
         if any(w in s for w in ("sudo", "doas", "su root", "busybox",
                                 "chroot", "/dev/null", "/bin/", "sbin", "-i PATH",
-                                "! ", "trap", "dash")):
+                                "! ", "trap", "dash", " command ", " exec ",
+                                " time ", " A=1 ")):
             continue
         n += 1
         p = subprocess.run(["bash", "-c", s], stdin=subprocess.DEVNULL,

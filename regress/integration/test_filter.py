@@ -107,6 +107,7 @@ class Defaults(Filter):
         self.eq(self.world.get("w/keep.txt"), b"keep")
 
     def test_warning_is_audited(self):
+        """B40"""
         for script, rule in (("echo c | sudo -S true", "sudo_privilege_stdin"),
                              ("rm -rf ~/x /tmp/y", "rm_rf_system_path")):
             reply = self.ok(self.sh(script))
@@ -147,6 +148,7 @@ class Defaults(Filter):
         self.assertIn("rm_rf_root", out.stdout)
 
     def test_long_standard_input(self):
+        """B35"""
         script = "echo padding\n" * 60000
         self.blocked(self.svc.run("bash", stdin=script + "rm -rf /\n"),
                      "rm_rf_root")
@@ -157,6 +159,7 @@ class Defaults(Filter):
                                   + script[half:]), "rm_rf_root")
 
     def test_long_arguments(self):
+        """H7"""
         words = ["x" * 1000] * 600
         self.blocked(self.svc.run("sh", "-c", "rm -rf /", *words),
                      "rm_rf_root")
@@ -175,6 +178,7 @@ class Off(Filter):
               "custom_rules": [{"name": "mine", "regex": "forbidden"}]}
 
     def test_floor_stays(self):
+        """B38"""
         self.blocked(self.sh("rm -rf /"), "rm_rf_root")
         r = self.svc.audit_of(self.ok(self.sh("echo forbidden; rm -rf ~/x")))
         self.assertNotIn("rules", r)
@@ -201,6 +205,7 @@ class Custom(Filter):
         {"name": "slow", "regex": "z(a+)+$", "action": "warn"}]}
 
     def test_T109_operator_pattern(self):
+        """B39"""
         for script in ("secret_tool", "secret_to\\ol", "secret_to'o'l",
                        "echo; SECRET_TOOL"):
             self.blocked(self.sh(script), "mine")
@@ -230,6 +235,7 @@ class Broken(Filter):
         {"name": "bad", "regex": "(["}]}
 
     def test_T109_bad_pattern(self):
+        """B38"""
         self.blocked(self.sh("rm -rf /"), "rm_rf_root")
         self.ok(self.sh("echo forbidden"))
         r = self.svc.audit_of(self.ok(self.sh("rm -rf ~/x")))
@@ -275,14 +281,33 @@ class Ctl(Filter):
             "here": "cat <<E\n$(a) `b`\nE\n", "pipes": "echo a|base64 -d|",
             "vars": "a1=b;$a1;$b2;", "braces": "{a,b}{c,d};",
             "paths": "rm -r /a/../b/./c;", "python": "python3 -c 'rm -r x';",
+            "one word": "a", "one quoted word": "'", "one command": "a ",
+            "escapes": "\\a", "one line of code": "python3 -c '",
+            "nested quotes": "sh -c \"sh -c 'a \\\"b\\\"'\";",
+            "many pipes": "a|", "and-ors": "a&&b||", "ticks": "`a \\`b\\``;",
+            "open quote": "\"$(a '", "open here": "cat <<E\n$(",
+            "heres": "a <<A <<B\nx\nA\ny\nB\n", "functions": "f(){ f|g& };",
+            "cases": "case a in a) b;; esac;", "substs": "a $(b $(c $(d)));",
+            "echoes": "echo 'a\\b' '\\n'|sh;", "zeros": "\0",
+            "bytes": "\udcff\udcfe", "invisible": "\u200b", "redirs": ">a <b ",
         }
         for name, unit in shapes.items():
+            unit = unit.encode(errors="surrogateescape")
             script = (unit * (16 * MIB // len(unit) + 1))[:16 * MIB]
-            before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            out = abxctl(self.svc, "filter", input=script.encode())
-            after = resource.getrusage(resource.RUSAGE_CHILDREN)
-            self.among(out.returncode, (0, 1), out.stderr)
-            self.under(after.ru_utime - before.ru_utime, 1.0, name)
+            took = self.seconds(script)
+            if took >= 1.0:  # the machine is not ours alone
+                took = min(self.seconds(script) for _ in range(3))
+            self.under(took, 1.0, name)
+        # B36: nor does memory grow with what a script makes
+        self.under(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss,
+                   128 << 10, "KiB of memory")
+
+    def seconds(self, script):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        out = abxctl(self.svc, "filter", input=script)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        self.among(out.returncode, (0, 1), out.stderr)
+        return after.ru_utime - before.ru_utime
 
 
 if __name__ == "__main__":
