@@ -21,6 +21,9 @@
 #define ABX_MAX_ROLES 32     /* roles of one principal */
 #define ABX_REQID_LEN 24     /* "r-" and 22 base64url characters, no NUL */
 
+/* how long a session's sandbox is kept in which nothing runs */
+#define ABX_SESSION_IDLE_MS 600000
+
 #define ABX_MAX_ARGS 64			 /* members of one argument object */
 #define ABX_MAX_ARGV 4096		 /* words of one command */
 #define ABX_MAX_ENV 512			 /* variables of one command */

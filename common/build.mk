@@ -71,11 +71,13 @@ PATHD_SRC = pathd/main.c pathd/pool.c pathd/worker.c pathd/put_job.c \
 	pathd/list_job.c pathd/pack_job.c pathd/watch_job.c pathd/drain.c pathd/filter.c ${PATHD_PURE_SRC}
 
 EXECD_SRC = execd/main.c execd/job.c execd/job_start.c \
-	execd/job_launch.c execd/job_say.c execd/session.c execd/spawn.c execd/pump.c execd/spool.c execd/feed.c \
+	execd/job_launch.c execd/job_say.c execd/session.c execd/box.c \
+	execd/spawn.c execd/pump.c execd/spool.c execd/feed.c \
 	execd/launch/ns.c execd/protect.c execd/mounts.c execd/etc.c execd/filter.c \
 	${EXECD_PURE_SRC}
 
-LAUNCH_SRC = execd/launch/launch.c execd/launch/ns.c execd/launch/init.c \
+LAUNCH_SRC = execd/launch/launch.c execd/launch/super.c \
+	execd/launch/ns.c execd/launch/init.c \
 	execd/launch/landlock.c execd/launch/seccomp.c execd/launch/xl.c
 
 MONITOR_SRC = monitor/main.c monitor/filter.c monitor/gate.c monitor/req.c \

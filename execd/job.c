@@ -63,6 +63,8 @@ job_kill_sandbox(struct job *j)
 		(void)pidfd_send_signal(j->pidfd, SIGKILL, NULL, 0);
 	if (j->bwrap != 0)
 		(void)kill(j->bwrap, SIGKILL); /* not reaped, so it is ours */
+	if (j->box != NULL)
+		box_kill(j->box);
 }
 
 /* The only place that changes the state; each state sets its own clock. */
@@ -94,6 +96,7 @@ job_enter(struct job *j, enum job_state state)
 		/* the launcher ends when its socket does */
 		chan_free(j->chan);
 		j->chan = NULL;
+		session_leave(j);
 	}
 }
 
@@ -148,7 +151,8 @@ job_free(struct job *j)
 static void
 complaint(struct job *j, char *text, size_t size)
 {
-	ssize_t n = j->err == -1 ? -1 : read(j->err, text, size - 1);
+	int err = j->box != NULL ? box_err(j->box) : j->err;
+	ssize_t n = err == -1 ? -1 : read(err, text, size - 1);
 
 	text[n > 0 ? n : 0] = '\0';
 	text[strcspn(text, "\n")] = '\0';
@@ -233,11 +237,19 @@ job_sandbox_gone(struct job *j)
 {
 	if (j->state == JOB_OVER || j->bwrap != 0 || j->chan != NULL)
 		return;
-	if (j->pidfd != -1 && !j->init_gone)
-		return; /* its processes are still dying */
-	if (j->state <= JOB_HELD) {
-		job_fail(j, C_SBX_UNAVAILABLE, 0, "namespaces");
+	/* its processes are still dying; without its supervisor nobody knows
+	 * which of a session's they are */
+	if (j->box != NULL ? !box_gone(j->box)
+			   : j->pidfd != -1 && !j->init_gone)
 		return;
+	if (j->state <= JOB_HELD) {
+		/* the program may have run, and ended its own sandbox before
+		 * we heard of it: then it is lost, and not to be tried again */
+		if (j->probe || !j->sent || j->ready.layers == 0) {
+			job_fail(j, C_SBX_UNAVAILABLE, 0, "namespaces");
+			return;
+		}
+		job_started(j, 0);
 	}
 	j->empty = 1;
 	job_finish(j);
@@ -252,6 +264,8 @@ phase_cb(evutil_socket_t fd, short what, void *arg)
 
 	switch (j->state) {
 	case JOB_START:
+		job_kill_sandbox(j);
+		/* FALLTHROUGH */
 	case JOB_HELD:
 		job_fail(j, C_SBX_UNAVAILABLE, ETIMEDOUT, "namespaces");
 		break;
@@ -342,8 +356,10 @@ sigchld_cb(evutil_socket_t fd, short what, void *arg)
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
 		for (j = jobs.jobs; j != NULL && j->bwrap != pid; j = j->next)
 			;
-		if (j == NULL)
+		if (j == NULL) {
+			(void)box_reaped(pid);
 			continue;
+		}
 		j->bwrap = 0;
 		if (j->state == JOB_OVER)
 			job_settle(j);
@@ -417,6 +433,10 @@ job_cancel(uint64_t id)
 	switch (j->state) {
 	case JOB_START:
 	case JOB_HELD:
+		if (j->box != NULL && j->sent) {
+			j->cancel = 1; /* the program may run already */
+			break;
+		}
 		/* nothing runs yet; closing the socket ends it */
 		job_fail(j, C_SRV_UNAVAILABLE, ECANCELED, "cancelled");
 		break;

@@ -34,11 +34,14 @@ struct job {
 	uint64_t id;
 	enum job_state state;
 	int probe;
-	int hold;		/* HELD must be said first */
+	int hold; /* HELD must be said first */
 	/* "" or the name of the session that it is of, and whether that is
 	 * being ended */
 	char session[ABX_WORKSPACE_LEN + 1];
 	int ending;
+	struct box *box; /* the session's sandbox, while it has a place there */
+	int sent;	 /* the order to start the program */
+	int cancel;	 /* as soon as it is known to have started */
 	struct appeared *watch; /* protected names that were not there */
 	struct wbuf held;	/* XL_RUN until GO */
 	pid_t bwrap;		/* 0 when reaped */
@@ -81,6 +84,8 @@ void job_enter(struct job *, enum job_state);
 void job_fail(struct job *, uint16_t code, int err, const char *layer);
 /* Start the program of a held run. */
 void job_release(struct job *);
+/* The run's place in a session's sandbox is ready: start it, or hold it. */
+void job_placed(struct job *);
 /* Say the end.  The job is JOB_OVER then, or freed. */
 void job_finish(struct job *);
 /* Kill the sandbox from outside, in every way there is. */
@@ -92,6 +97,8 @@ void job_sandbox_gone(struct job *);
 
 /* ---- job_launch.c ---- */
 
+/* The program runs; pid inside, 0 when that was never heard. */
+void job_started(struct job *, uint32_t pid);
 int job_launch_msg_cb(struct chan *, struct imsg *, void *);
 void job_launch_gone_cb(struct chan *, int error, void *);
 
@@ -103,12 +110,15 @@ void job_tell(uint16_t type, uint64_t id, int fd, struct wbuf *);
 void job_hello(uint32_t layers, uint32_t abi, const char *text);
 /* HELLO from what the probe found. */
 void job_probe_over(const struct job *);
+/* XL_SETUP for these binds; lax: nothing is required.  0, or -1 with errno. */
+int job_setup(
+    struct chan *, uint64_t id, const struct profile_binds *, int lax);
+/* Send a payload of any size; the writer is freed.  0, or -1 with errno, E2BIG
+ * when it is larger than its bound. */
+int job_say_large(struct chan *, uint16_t type, uint64_t id, struct wbuf *);
 /* To the launcher, when it is there; fd is taken. */
 void job_order(
     struct job *, uint16_t type, int fd, const void *payload, size_t n);
 void job_order_signal(struct job *, int sig);
-/* The same with a payload of any size; the writer is freed.  0, or -1 with
- * errno, E2BIG when it is larger than its bound. */
-int job_order_large(struct job *, uint16_t type, struct wbuf *);
 
 #endif

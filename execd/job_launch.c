@@ -13,8 +13,10 @@
 
 #include <event2/event.h>
 
+#include "common/codes.h"
 #include "common/log.h"
 #include "common/msg.h"
+#include "execd/session.h"
 
 static void
 init_cb(evutil_socket_t fd, short what, void *arg)
@@ -33,19 +35,22 @@ on_hello(struct job *j, const struct imsg *m)
 	j->init = m->pid;
 	if ((j->pidfd = pidfd_open(m->pid, 0)) == -1) {
 		log_warn("pidfd of a launcher");
-		return 0;
+		return j->box != NULL ? -1 : 0;
 	}
 	event_assign(
 	    &j->init_ev, jobs.conf.base, j->pidfd, EV_READ, init_cb, j);
 	if (event_add(&j->init_ev, NULL) == -1)
 		fatalx("event_add");
+	if (j->box != NULL)
+		session_hello(j);
 	return 0;
 }
 
 static int
 on_ready(struct job *j, struct rbuf *r)
 {
-	if (j->state != JOB_START || xl_ready_get(r, &j->ready) == -1)
+	if (j->state != JOB_START || j->box != NULL ||
+	    xl_ready_get(r, &j->ready) == -1)
 		return -1;
 	if (j->hold) {
 		j->hold = 0;
@@ -55,30 +60,39 @@ on_ready(struct job *j, struct rbuf *r)
 	return 0;
 }
 
-static int
-on_started(struct job *j, struct rbuf *r)
+void
+job_started(struct job *j, uint32_t pid)
 {
-	uint32_t pid = rget_u32(r);
 	struct wbuf w;
 
-	if (rget_end(r) == -1 || j->state != JOB_START)
-		return -1;
 	job_enter(j, JOB_RUN);
 	if (j->probe) {
 		close(j->frames_r);
 		j->frames_r = -1;
-		return 0;
+		return;
 	}
 	wbuf_init(&w, 4);
 	wput_u32(&w, pid);
 	job_tell(ME_STARTED, j->id, -1, &w);
 	if (j->spool != NULL)
-		return 0;
+		return;
 	job_tell(ME_RUN, j->id, j->frames_r, NULL);
 	j->frames_r = -1;
 	if (j->stdin_w != -1)
 		job_tell(ME_IN, j->id, j->stdin_w, NULL);
 	j->stdin_w = -1;
+}
+
+static int
+on_started(struct job *j, struct rbuf *r)
+{
+	uint32_t pid = rget_u32(r);
+
+	if (rget_end(r) == -1 || j->state != JOB_START || !j->sent)
+		return -1;
+	job_started(j, pid);
+	if (j->cancel)
+		job_cancel(j->id);
 	return 0;
 }
 
@@ -162,6 +176,11 @@ job_launch_gone_cb(struct chan *c, int error, void *arg)
 	}
 	chan_free(j->chan);
 	j->chan = NULL;
+	if (j->box != NULL && j->init == 0 && j->state <= JOB_HELD) {
+		/* the launcher could not fork, or is gone itself */
+		job_fail(j, C_SBX_UNAVAILABLE, EAGAIN, "fork");
+		return;
+	}
 	/* a clock for what is left of the sandbox */
 	if (j->state > JOB_HELD && j->state < JOB_KILL)
 		job_enter(j, JOB_KILL);

@@ -77,17 +77,23 @@ job_probe_over(const struct job *j)
 
 /* ---- the launcher ---- */
 
-void
-job_order(struct job *j, uint16_t type, int fd, const void *p, size_t n)
+static void
+say(struct chan *c, uint16_t type, uint64_t id, int fd, const void *p, size_t n)
 {
-	if (j->chan == NULL) {
+	if (c == NULL) {
 		if (fd != -1)
 			close(fd);
 		return;
 	}
-	if (chan_send(j->chan, type, j->id, fd, p, n) == -1)
+	if (chan_send(c, type, id, fd, p, n) == -1)
 		log_warn(
-		    "run %llu: %s", (unsigned long long)j->id, msg_name(type));
+		    "run %llu: %s", (unsigned long long)id, msg_name(type));
+}
+
+void
+job_order(struct job *j, uint16_t type, int fd, const void *p, size_t n)
+{
+	say(j->chan, type, j->id, fd, p, n);
 }
 
 void
@@ -115,9 +121,8 @@ sealed(const struct wbuf *w)
 	return -1;
 }
 
-/* Send a payload of any size; the writer is freed.  0, or -1 with errno. */
 int
-job_order_large(struct job *j, uint16_t type, struct wbuf *w)
+job_say_large(struct chan *c, uint16_t type, uint64_t id, struct wbuf *w)
 {
 	uint8_t none = 0;
 	int fd = -1, rc = 0;
@@ -126,11 +131,11 @@ job_order_large(struct job *j, uint16_t type, struct wbuf *w)
 		errno = E2BIG;
 		rc = -1;
 	} else if (w->len <= INLINE_MAX)
-		job_order(j, type, -1, w->p, w->len);
+		say(c, type, id, -1, w->p, w->len);
 	else if ((fd = sealed(w)) == -1)
 		rc = -1;
 	else
-		job_order(j, type, fd, &none, 1);
+		say(c, type, id, fd, &none, 1);
 	wbuf_free(w);
 	return rc;
 }

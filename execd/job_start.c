@@ -16,6 +16,7 @@
 #include "common/codes.h"
 #include "common/log.h"
 #include "common/msg.h"
+#include "execd/session.h"
 
 #define START_MAX_MS 20000 /* of the probe */
 #define JOBS_MAX 1024
@@ -121,17 +122,15 @@ job_pipes(struct job *j, const struct spawn *s)
 	return 0;
 }
 
-/* XL_SETUP for these binds.  0, or -1 with errno. */
-static int
-job_setup(struct job *j, const struct profile_binds *b)
+int
+job_setup(struct chan *c, uint64_t id, const struct profile_binds *b, int lax)
 {
 	struct xl_setup x;
 	struct wbuf w;
 
 	if (jobs.conf.driver->profile_for(b, &x) == -1)
 		return -1;
-	/* it is to say what there is; what is missing is refused later */
-	if (j->probe)
+	if (lax)
 		x.require = 0;
 	wbuf_init(&w, WORDS_MAX);
 	xl_setup_put(&w, &x);
@@ -139,18 +138,21 @@ job_setup(struct job *j, const struct profile_binds *b)
 	x.nfilters = 0;
 	memset(&x.nofork, 0, sizeof(x.nofork));
 	xl_setup_clear(&x);
-	return job_order_large(j, XL_SETUP, &w);
+	return job_say_large(c, XL_SETUP, id, &w);
 }
 
 static int
 job_command(struct job *j, const struct spawn *s)
 {
+	size_t others = j->box == NULL ? 1 : box_overhead(j->box);
 	struct wbuf w;
 
 	wbuf_init(&w, WORDS_MAX);
-	xl_run_put(&w, s, COMMAND_NOFILE);
-	if (!j->hold)
-		return job_order_large(j, XL_RUN, &w);
+	xl_run_put(&w, s, COMMAND_NOFILE, others);
+	if (!j->hold && j->box == NULL) {
+		j->sent = 1;
+		return job_say_large(j->chan, XL_RUN, j->id, &w);
+	}
 	if (w.err) {
 		wbuf_free(&w);
 		errno = E2BIG;
@@ -167,30 +169,57 @@ job_release(struct job *j)
 
 	memset(&j->held, 0, sizeof(j->held));
 	job_enter(j, JOB_START);
-	if (job_order_large(j, XL_RUN, &w) == -1)
+	j->sent = 1;
+	if (job_say_large(j->chan, XL_RUN, j->id, &w) == -1)
 		job_fail(j, C_SRV_UNAVAILABLE, errno, "start");
 }
 
-/* Start the sandbox and say everything that it needs; the launcher reads it
- * when it is there.  On failure the job was answered and freed. */
-static void
-job_run(struct job *j, const struct spawn *s, const struct profile_binds *b)
+void
+job_placed(struct job *j)
+{
+	if (j->hold) {
+		j->hold = 0;
+		job_enter(j, JOB_HELD);
+		job_tell(ME_HELD, j->id, -1, NULL);
+	} else
+		job_release(j);
+}
+
+/* A sandbox for this run alone: 0, or -1 with errno. */
+static int
+job_sandbox(struct job *j, const struct profile_binds *b)
 {
 	struct sandbox sb = {0, -1, -1};
 
-	job_enter(j, JOB_START);
-	if (jobs.conf.driver->run(b, &sb) == -1) {
-		job_fail(j, C_SBX_UNAVAILABLE, errno, "namespaces");
-		return;
-	}
+	if (jobs.conf.driver->run(b, &sb) == -1)
+		return -1;
 	j->bwrap = sb.pid;
 	j->err = sb.err;
 	j->chan = chan_new(
 	    jobs.conf.base, sb.sock, job_launch_msg_cb, job_launch_gone_cb, j);
-	if (j->chan == NULL)
-		close(sb.sock);
-	else if (job_setup(j, b) == 0 && job_pipes(j, s) == 0 &&
-		 job_command(j, s) == 0)
+	if (j->chan != NULL)
+		/* the probe is to say what there is; what is missing is
+		 * refused later */
+		return job_setup(j->chan, j->id, b, j->probe);
+	close(sb.sock);
+	return -1;
+}
+
+/* Start the sandbox, or find the session's, and say everything that the run
+ * needs; the launcher reads it when it is there.  On failure the job was
+ * answered and freed. */
+static void
+job_run(struct job *j, const struct spawn *s, const struct profile_binds *b)
+{
+	int rc;
+
+	job_enter(j, JOB_START);
+	rc = j->session[0] != '\0' ? session_join(j, b) : job_sandbox(j, b);
+	if (rc == -1 && j->chan == NULL) {
+		job_fail(j, C_SBX_UNAVAILABLE, errno, "namespaces");
+		return;
+	}
+	if (rc == 0 && job_pipes(j, s) == 0 && job_command(j, s) == 0)
 		return;
 	if (errno == E2BIG)
 		job_fail(j, C_ARGS_TOO_LARGE, E2BIG, "argv");

@@ -36,6 +36,7 @@ static struct {
 	struct strlist protect;
 	struct strlist names; /* that are protected in writable binds */
 	uint32_t nofile;
+	uint64_t idle_ms; /* of sessions' sandboxes */
 } conf;
 
 static struct chan *mon;
@@ -73,6 +74,7 @@ execd_conf(const struct proc_conf *pc, struct rbuf *r)
 	strlist_get(r, &conf.protect, 256, ABX_PATH_MAX);
 	strlist_get(r, &conf.names, BOOT_NAMES_MAX, 255);
 	conf.nofile = rget_u32(r);
+	conf.idle_ms = rget_u64(r);
 	return rget_end(r);
 }
 
@@ -393,6 +395,7 @@ execd_start(struct event_base *base, int fd)
 	jc.driver = &driver_bubblewrap;
 	jc.mon = mon;
 	jc.require = conf.require;
+	jc.idle_ms = conf.idle_ms;
 	jc.probed = probed;
 	jc.empty = empty;
 	job_init(&jc);

@@ -1,22 +1,27 @@
 /*
  * SPDX-License-Identifier: ISC
  *
- * Sessions: which runs are of one, and their common end.  Owns the questions
- * that wait for an end; a run is the job table's.
+ * Sessions: which run has its place in which sandbox, and the common end of
+ * all.  Owns the questions that wait for an end; a run is the job table's, a
+ * sandbox box.c's.  A run never gets into a sandbox with other binds than its
+ * own: they are compared whole, object by object.
  */
 #include "execd/session.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <event2/event.h>
 
 #include "common/codes.h"
 #include "common/log.h"
 #include "common/msg.h"
-#include "execd/job_int.h"
+#include "execd/box.h"
 
-#define END_S 15 /* more than all clocks of a run that is to die */
+#define END_S 20 /* more than all clocks of what is to die */
+#define KEY_MAX (8 * 1024 * 1024)
 
 /* A question that waits until a session is empty. */
 struct waiter {
@@ -27,6 +32,144 @@ struct waiter {
 	struct event clock;
 };
 static struct waiter *waiters;
+
+/* ---- places ---- */
+
+/* Everything that makes two sandboxes differ, as bytes. */
+static void
+put_key(struct wbuf *w, const struct profile_binds *b)
+{
+	size_t i;
+
+	for (i = 0; i < b->n; i++) {
+		wput_str(w, b->v[i].inner);
+		wput_u8(w, b->v[i].rw);
+		wput_u8(w, b->v[i].cover);
+		wput_u8(w, b->v[i].git);
+		wput_u64(w, b->v[i].dev);
+		wput_u64(w, b->v[i].ino);
+	}
+}
+
+static struct box *
+find(const char *session, const struct wbuf *key)
+{
+	struct box *b;
+
+	for (b = boxes; b != NULL; b = b->next)
+		if (b->state != BOX_END && strcmp(b->session, session) == 0 &&
+		    b->key.len == key->len &&
+		    (key->len == 0 || memcmp(b->key.p, key->p, key->len) == 0))
+			return b;
+	return NULL;
+}
+
+int
+session_join(struct job *j, const struct profile_binds *binds)
+{
+	struct wbuf key;
+	struct box *b;
+	int fd, save;
+
+	wbuf_init(&key, KEY_MAX);
+	put_key(&key, binds);
+	if (key.err) {
+		wbuf_free(&key);
+		errno = ENOMEM;
+		return -1;
+	}
+	if ((b = find(j->session, &key)) == NULL)
+		b = box_new(j->session, &key, binds);
+	wbuf_free(&key);
+	if (b == NULL)
+		return -1;
+	box_enter(b);
+	j->box = b;
+	fd = box_super(b);
+	if (fd != -1)
+		j->chan = chan_new(jobs.conf.base, fd, job_launch_msg_cb,
+		    job_launch_gone_cb, j);
+	if (j->chan != NULL)
+		return 0;
+	save = errno;
+	if (fd != -1)
+		close(fd);
+	session_leave(j);
+	errno = save;
+	return -1;
+}
+
+/* The run's supervisor and its sandbox are there, and it waits for nothing
+ * else: before it is placed its supervisor, j->init outside, is alone. */
+static void
+place(struct job *j)
+{
+	j->ready = j->box->ready;
+	job_placed(j);
+}
+
+/* Does it wait for its sandbox or its supervisor? */
+static int
+waits(const struct job *j)
+{
+	return j->state == JOB_START && !j->sent && j->init != 0 &&
+	       j->box->state == BOX_READY;
+}
+
+void
+session_hello(struct job *j)
+{
+	if (waits(j))
+		place(j);
+}
+
+void
+session_ready(struct box *b)
+{
+	struct job *j, *next;
+
+	for (j = jobs.jobs; j != NULL; j = next) {
+		next = j->next;
+		if (j->box == b && waits(j))
+			place(j);
+	}
+}
+
+void
+session_failed(struct box *b, const struct spawn_failed *f)
+{
+	struct job *j, *next;
+
+	for (j = jobs.jobs; j != NULL; j = next) {
+		next = j->next; /* this one may be freed, and no other */
+		if (j->box == b && j->state <= JOB_HELD)
+			job_fail(j, f->code, f->err, f->layer);
+	}
+}
+
+void
+session_gone(struct box *b)
+{
+	struct job *j, *next;
+
+	for (j = jobs.jobs; j != NULL; j = next) {
+		next = j->next;
+		if (j->box == b)
+			job_sandbox_gone(j);
+	}
+}
+
+void
+session_leave(struct job *j)
+{
+	struct box *b = j->box;
+
+	j->box = NULL;
+	if (b != NULL)
+		box_left(b);
+}
+
+/* ---- the end of a session ---- */
 
 /* Answer, and let go. */
 static void
@@ -59,16 +202,19 @@ static int
 left(const char *name)
 {
 	const struct job *j;
+	const struct box *b;
 
 	for (j = jobs.jobs; j != NULL; j = j->next)
 		if (j->ending && strcmp(j->session, name) == 0)
 			return 1;
+	for (b = boxes; b != NULL; b = b->next)
+		if (b->state == BOX_END && strcmp(b->session, name) == 0)
+			return 1;
 	return 0;
 }
 
-/* Answer those who wait for nothing any more. */
-static void
-settle(void)
+void
+session_settle(void)
 {
 	struct waiter *w, *next;
 
@@ -92,12 +238,13 @@ session_left(struct job *j)
 		if (strcmp(w->name, j->session) == 0 && j->pidfd != -1 &&
 		    !j->init_gone && !j->empty)
 			w->code = C_SRV_UNAVAILABLE;
-	settle();
+	session_settle();
 }
 
 static void
-cancel_all(const char *name)
+end_all(const char *name)
 {
+	struct box *b, *after;
 	struct job *j, *next;
 
 	/* all of them first: what ends at once must not look like the last */
@@ -109,6 +256,11 @@ cancel_all(const char *name)
 		next = j->next; /* a cancelled run may be freed, and no other */
 		if (j->ending && j->state != JOB_OVER)
 			job_cancel(j->id);
+	}
+	for (b = boxes; b != NULL; b = after) {
+		after = b->next;
+		if (strcmp(b->session, name) == 0 && b->state != BOX_END)
+			box_end(b);
 	}
 }
 
@@ -128,6 +280,6 @@ session_end(uint64_t id, const char *name)
 	evtimer_assign(&w->clock, jobs.conf.base, clock_cb, w);
 	if (event_add(&w->clock, &tv) == -1)
 		fatalx("event_add");
-	cancel_all(name);
-	settle();
+	end_all(name);
+	session_settle();
 }

@@ -92,6 +92,7 @@ put_execd(const struct parent *p, const struct boot *b, struct wbuf *w)
 	strlist_put(w, &b->protect);
 	strlist_put(w, &b->protect_names);
 	wput_u32(w, 4096);
+	wput_u64(w, ABX_SESSION_IDLE_MS);
 }
 
 static void

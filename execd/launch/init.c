@@ -204,9 +204,7 @@ limits(const struct xl_run *x)
 	/* a second more until the KILL, so that XCPU can be handled */
 	if (x->cpu_s != 0 && limit(RLIMIT_CPU, x->cpu_s, x->cpu_s + 1) == -1)
 		return -1;
-	/* the sandbox's user namespace holds the launcher too */
-	if (x->procs != 0 &&
-	    limit(RLIMIT_NPROC, x->procs + 1, x->procs + 1) == -1)
+	if (x->procs != 0 && limit(RLIMIT_NPROC, x->procs, x->procs) == -1)
 		return -1;
 	/* not RLIMIT_AS: java and node reserve far more than they use */
 	if (x->memory != 0 && limit(RLIMIT_DATA, x->memory, x->memory) == -1)

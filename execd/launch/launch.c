@@ -6,6 +6,10 @@
  * everything and says how it ended and when nothing is left.  It ends when
  * execd closes the socket, and the kernel then ends the sandbox.  It decides
  * nothing and reads nothing that a client wrote but the words of execve.
+ *
+ * For a session it starts no program itself but a supervisor for each
+ * (super.c), which goes on here with a socket of its own and does the same
+ * for what hangs below it.
  */
 #include "execd/launch/launch.h"
 
@@ -41,9 +45,27 @@ static uint64_t run_id;
 static pid_t run_pid;
 static int run_busy;
 
+static int supervisor; /* we are one */
+static int nsupers;    /* we have had one: no run of our own any more */
+static int killing;    /* the tree of the run is to end */
+static int hung_up;    /* execd is done with us */
+
+static void begin_super(void);
+
 static void __attribute__((noreturn)) leave(int rc)
 {
 	_exit(rc);
+}
+
+/* The end of the socket.  A supervisor that ended with anything but 0 would
+ * end the whole sandbox, so it empties its tree first. */
+static void
+hang_up(void)
+{
+	if (!supervisor)
+		leave(0);
+	hung_up = killing = 1;
+	super_kill();
 }
 
 /* Send what is queued, waiting for room. */
@@ -56,13 +78,18 @@ flush(void)
 	while ((n = imsg_flush(status)) == 1)
 		if (poll(&p, 1, -1) == -1 && errno != EINTR)
 			leave(1);
-	if (n == -1)
-		leave(1); /* execd is gone */
+	if (n == -1) {
+		if (!supervisor)
+			leave(1); /* execd is gone */
+		hang_up();
+	}
 }
 
 static void
 say(uint16_t type, uint64_t id, const struct wbuf *w)
 {
+	if (hung_up)
+		return;
 	if ((w != NULL && w->err) ||
 	    imsg_compose(status, type, id, -1, w == NULL ? NULL : w->p,
 		w == NULL ? 0 : w->len) == -1)
@@ -80,14 +107,20 @@ say_failed(uint64_t id, const struct spawn_failed *f)
 	wbuf_free(&w);
 }
 
-/* Setting up failed: say which layer, and end. */
-static void __attribute__((noreturn))
-setup_failed(uint64_t id, enum code code, const char *layer)
+static void
+failed(uint64_t id, enum code code, const char *layer)
 {
 	struct spawn_failed f = {(uint16_t)code, errno, ""};
 
 	strncpy(f.layer, layer, sizeof(f.layer) - 1);
 	say_failed(id, &f);
+}
+
+/* Setting up failed: say which layer, and end. */
+static void __attribute__((noreturn))
+setup_failed(uint64_t id, enum code code, const char *layer)
+{
+	failed(id, code, layer);
 	flush();
 	leave(1);
 }
@@ -204,15 +237,19 @@ on_run(const struct imsg *m)
 	uint8_t *heap;
 	size_t len;
 
-	if (run_busy || (p = payload(m, &len, &heap)) == NULL)
+	if (run_busy || nsupers > 0 || (p = payload(m, &len, &heap)) == NULL)
 		leave(2);
 	rbuf_init(&r, p, len);
 	if (xl_run_get(&r, &x) == -1)
 		leave(2);
 	free(heap);
 	/* time has passed, in which others may have moved what is covered */
-	if ((x.flags & XL_CHECK) != 0 && init_check(&setup, &bad) == -1)
-		setup_failed(m->id, C_POL_PATH_CHANGED, "bind");
+	if ((x.flags & XL_CHECK) != 0 && init_check(&setup, &bad) == -1) {
+		failed(m->id, C_POL_PATH_CHANGED, "bind");
+		xl_run_clear(&x);
+		close_stdio();
+		return;
+	}
 	run_pid = init_start(&x, stdio, &setup.nofork, &f);
 	xl_run_clear(&x);
 	close_stdio();
@@ -241,6 +278,32 @@ on_stdio(struct imsg *m)
 }
 
 static void
+on_kill(void)
+{
+	if (!supervisor)
+		(void)kill(-1, SIGKILL); /* all but ourselves */
+	else if (run_busy) {
+		killing = 1;
+		super_kill();
+	}
+}
+
+/* Another process of ours, which goes on with this socket. */
+static void
+on_fork(struct imsg *m)
+{
+	if (supervisor || run_busy)
+		leave(2);
+	nsupers = 1;
+	if (super_fork(m->fd) == 0) {
+		/* what the launcher has to say is not ours */
+		(void)imsg_detach(status);
+		m->fd = -1;
+		begin_super();
+	}
+}
+
+static void
 on_message(struct imsg *m)
 {
 	const char *why;
@@ -250,6 +313,9 @@ on_message(struct imsg *m)
 	switch (m->type) {
 	case XL_SETUP:
 		on_setup(m);
+		break;
+	case XL_FORK:
+		on_fork(m);
 		break;
 	case XL_STDIO:
 		on_stdio(m);
@@ -263,7 +329,7 @@ on_message(struct imsg *m)
 			(void)kill(-run_pid, m->payload[0]);
 		break;
 	case XL_KILL:
-		(void)kill(-1, SIGKILL); /* all but ourselves */
+		on_kill();
 		break;
 	default:
 		leave(2);
@@ -278,8 +344,11 @@ on_socket(void)
 	struct imsg m;
 	int n;
 
-	if ((n = imsg_read(status)) == -1)
-		leave(errno == EPIPE ? 0 : 2);
+	if ((n = imsg_read(status)) == -1) {
+		if (errno != EPIPE)
+			leave(2);
+		hang_up();
+	}
 	if (n == 1)
 		while (imsg_get(status, &m))
 			on_message(&m);
@@ -309,6 +378,15 @@ say_ended(int wstatus, const struct rusage *ru)
 	wbuf_free(&w);
 }
 
+/* A supervisor ends by itself, with 0, when its run is over.  If one is killed
+ * or stopped from inside, nobody knows what belongs to which run. */
+static void
+reap_super(int wstatus)
+{
+	if (!WIFEXITED(wstatus) || WEXITSTATUS(wstatus) != 0)
+		leave(3);
+}
+
 static void
 reap(void)
 {
@@ -316,15 +394,21 @@ reap(void)
 	int wstatus;
 	pid_t pid;
 
-	while ((pid = wait4(-1, &wstatus, WNOHANG, &ru)) > 0)
+	while ((pid = wait4(-1, &wstatus,
+		    WNOHANG | (nsupers > 0 ? WUNTRACED : 0), &ru)) > 0)
 		if (pid == run_pid) {
 			run_pid = 0;
 			say_ended(wstatus, &ru);
-		}
-	if (pid == -1 && errno == ECHILD && run_busy) {
-		run_busy = 0;
-		say(XL_EMPTY, run_id, NULL);
-	}
+		} else if (nsupers > 0)
+			reap_super(wstatus);
+	if (pid == -1 && errno == ECHILD) {
+		if (run_busy)
+			say(XL_EMPTY, run_id, NULL);
+		run_busy = killing = 0;
+		if (hung_up)
+			leave(0);
+	} else if (killing)
+		super_kill();
 }
 
 static void
@@ -336,6 +420,57 @@ on_signal(void)
 	while (read(sigfd, &si, sizeof(si)) == (ssize_t)sizeof(si))
 		;
 	reap();
+}
+
+/* ---- the loop ---- */
+
+static void __attribute__((noreturn)) serve(void)
+{
+	struct pollfd p[2];
+
+	if ((status = imsg_new(LAUNCH_FD)) == NULL)
+		leave(1);
+	say(XL_HELLO, 0, NULL);
+	flush();
+	p[1].fd = sigfd;
+	p[0].events = p[1].events = POLLIN;
+	for (;;) {
+		p[0].fd = hung_up ? -1 : LAUNCH_FD;
+		if (poll(p, 2, killing ? SUPER_KILL_MS : -1) == -1 &&
+		    errno != EINTR)
+			leave(1);
+		if (p[1].revents != 0)
+			on_signal();
+		else if (killing)
+			reap();
+		if (!hung_up && p[0].revents != 0)
+			on_socket();
+		if (!hung_up)
+			flush();
+		if (hung_up)
+			reap();
+	}
+}
+
+/* All signals are blocked already. */
+static int
+signals(void)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	sigfd = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+	return sigfd == -1 ? -1 : sigprocmask(SIG_SETMASK, &all, NULL);
+}
+
+static void
+begin_super(void)
+{
+	supervisor = 1;
+	nsupers = 0;
+	if (signals() == -1)
+		leave(1);
+	serve();
 }
 
 /* ---- start ---- */
@@ -360,8 +495,6 @@ int
 main(int argc, char **argv)
 {
 	static const char usage[] = "abx-launch is started by abx-execd\n";
-	struct pollfd p[2];
-	sigset_t all;
 
 	if (getpid() != 1 || msg_fd_kind(0) != FDK_SOCKET) {
 		if (write(STDERR_FILENO, usage, sizeof(usage) - 1) == -1)
@@ -369,26 +502,9 @@ main(int argc, char **argv)
 		return 2;
 	}
 	take_descriptors();
-	sigfillset(&all);
 	/* while our own files in /proc are still ours */
 	if (init_victim() == -1 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == -1 ||
-	    prctl(PR_SET_NAME, "abx-launch", 0, 0, 0) == -1 ||
-	    sigprocmask(SIG_SETMASK, &all, NULL) == -1 ||
-	    (sigfd = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK)) == -1 ||
-	    (status = imsg_new(LAUNCH_FD)) == NULL)
+	    prctl(PR_SET_NAME, "abx-launch", 0, 0, 0) == -1 || signals() == -1)
 		leave(1);
-	say(XL_HELLO, 0, NULL);
-	flush();
-	p[0].fd = LAUNCH_FD;
-	p[1].fd = sigfd;
-	p[0].events = p[1].events = POLLIN;
-	for (;;) {
-		if (poll(p, 2, -1) == -1 && errno != EINTR)
-			leave(1);
-		if (p[1].revents != 0)
-			on_signal();
-		if (p[0].revents != 0)
-			on_socket();
-		flush();
-	}
+	serve();
 }

@@ -2,8 +2,9 @@
  * SPDX-License-Identifier: ISC
  *
  * The launcher's own parts: PID 1 of a sandbox.  launch.c owns the status
- * socket and the order of things; init.c starts and reaps; landlock.c and
- * seccomp.c are one layer each.  libc, common/wire imsg msg and xl only.
+ * socket and the order of things; init.c starts a program; super.c is what
+ * only the supervisor of a session's run does; landlock.c and seccomp.c are
+ * one layer each.  libc, common/wire imsg msg and xl only.
  */
 #ifndef ABX_LAUNCH_H
 #define ABX_LAUNCH_H
@@ -32,6 +33,20 @@ int init_caps(void);
 /* Each path of the list must be the object that execd meant: ESTALE when it
  * is another, and *bad says which path failed. */
 int init_check(const struct xl_setup *, const char **bad);
+
+/*
+ * A process for one run of a session: child subreaper, so that whatever its
+ * program starts hangs below it.  The socket becomes its LAUNCH_FD, and it has
+ * no other descriptor; sock stays the caller's in the launcher.  The pid, 0 in
+ * the new process, or -1.
+ */
+pid_t super_fork(int sock);
+/* KILL everything right below this process; what hung below that is right
+ * below it then, so this is said again, every SUPER_KILL_MS and at each end,
+ * until no child is left.  A list that cannot be read ends the process, and
+ * with it the sandbox. */
+void super_kill(void);
+#define SUPER_KILL_MS 10
 
 /* Newest ABI of the running kernel, 0 without Landlock. */
 int landlock_abi(void);

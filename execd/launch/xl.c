@@ -192,17 +192,23 @@ xl_run_clear(struct xl_run *x)
 }
 
 void
-xl_run_put(struct wbuf *w, const struct spawn *s, uint64_t nofile)
+xl_run_put(
+    struct wbuf *w, const struct spawn *s, uint64_t nofile, uint64_t others)
 {
+	int check = (s->flags & SPAWN_HOLD) != 0 || s->session[0] != '\0';
+	uint64_t procs = s->procs;
+
+	if (procs != 0 && __builtin_add_overflow(procs, others, &procs))
+		procs = UINT64_MAX;
 	wput_u8(w, ((s->flags & SPAWN_NO_FORK) != 0 ? XL_NO_FORK : 0) |
-		       ((s->flags & SPAWN_HOLD) != 0 ? XL_CHECK : 0));
+		       (check ? XL_CHECK : 0));
 	words_put(w, &s->progs);
 	words_put(w, &s->argv);
 	words_put(w, &s->env);
 	wput_str(w, s->cwd);
 	wput_u64(w, s->cpu_s);
 	wput_u64(w, s->memory);
-	wput_u64(w, s->procs);
+	wput_u64(w, procs);
 	wput_u64(w, nofile);
 }
 

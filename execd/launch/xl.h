@@ -78,12 +78,15 @@ struct xl_run {
 	struct xl_words argv;
 	struct xl_words env;
 	char *cwd;
-	uint64_t cpu_s, memory, procs; /* 0: no limit */
+	uint64_t cpu_s, memory; /* 0: no limit */
+	uint64_t procs;		/* of the sandbox; 0: no limit */
 	uint64_t nofile;
 };
 void xl_run_clear(struct xl_run *);
-/* The run of a spawn, in the launcher's words; nothing is copied. */
-void xl_run_put(struct wbuf *, const struct spawn *, uint64_t nofile);
+/* The run of a spawn, in the launcher's words; nothing is copied.  others: the
+ * processes of the sandbox's user namespace that a limit counts too. */
+void xl_run_put(
+    struct wbuf *, const struct spawn *, uint64_t nofile, uint64_t others);
 int xl_run_get(struct rbuf *, struct xl_run *);
 
 /* XL_READY: what was applied. */

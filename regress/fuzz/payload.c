@@ -139,7 +139,7 @@ any_put_xl_run(struct wbuf *w, const void *x)
 	s.cpu_s = run->cpu_s;
 	s.memory = run->memory;
 	s.procs = run->procs;
-	xl_run_put(w, &s, run->nofile);
+	xl_run_put(w, &s, run->nofile, 0);
 }
 
 static void

@@ -7,6 +7,9 @@
 
 #include <sys/wait.h>
 
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -51,6 +54,336 @@ end_session(const char *name)
 	}
 	rbuf_init(&r, m.payload, m.len);
 	return rget_u16(&r);
+}
+
+/* One script in session ONE to its end; the result is valid until the next. */
+static struct run *
+in(const char *text)
+{
+	static const char *argv[4] = {"sh", "-c", NULL, NULL};
+	static struct run r;
+
+	run_clear(&r);
+	argv[2] = text;
+	script(&r, argv, ONE);
+	peer_run(&peer, &r);
+	CHECK(!r.failed, "%s: code %u errno %d layer %s", text, r.fail.code,
+	    r.fail.err, r.fail.layer);
+	return &r;
+}
+
+static const char *
+in_out(const char *text)
+{
+	struct run *r = in(text);
+
+	return r->out == NULL ? "" : r->out;
+}
+
+/* Start a script in a session. */
+static void
+begin(struct run *r, const char *text, const char *session)
+{
+	static const char *argv[4] = {"sh", "-c", NULL, NULL};
+
+	argv[2] = text;
+	script(r, argv, session);
+	if (peer_spawn(&peer, r) != 0)
+		die("%s: code %u errno %d layer %s", text, r->fail.code,
+		    r->fail.err, r->fail.layer);
+}
+
+/* Its end. */
+static void
+finish(struct run *r)
+{
+	struct run_end e;
+
+	run_frames(r);
+	CHECK(peer_end(&peer, &e) == r->id, "the end of another");
+	CHECK(memcmp(&e, &r->end, sizeof(e)) == 0, "frame and END differ");
+}
+
+/* Commands of a session share their sandbox, and it is a real one. */
+void
+test_session(void)
+{
+	static char mine[64];
+	struct run bg;
+	const char *s;
+
+	CHECK(strcmp(in_out("echo kept > /tmp/a; echo on"), "on\n") == 0,
+	    "unexpected");
+	CHECK(strcmp(in_out("cat /tmp/a"), "kept\n") == 0, "not shared");
+	CHECK(strcmp(out("cat /tmp/a; echo end"), "end\n") == 0,
+	    "a plain command sees it");
+	s = in_out("readlink /proc/self/ns/pid");
+	strlcpy(mine, s, sizeof(mine));
+	CHECK(strcmp(in_out("readlink /proc/self/ns/pid"), mine) == 0, "%s", s);
+	begin(&bg, "readlink /proc/self/ns/pid", TWO);
+	finish(&bg);
+	CHECK(strncmp(bg.out, "pid:", 4) == 0 && strcmp(bg.out, mine) != 0,
+	    "two sessions share %s", bg.out);
+	run_clear(&bg);
+	s = in_out("cat /proc/self/status");
+	CHECK(strstr(s, "NoNewPrivs:\t1") != NULL, "%s", s);
+	CHECK(strstr(s, "Seccomp:\t2") != NULL, "%s", s);
+	CHECK(strstr(s, "CapPrm:\t0000000000000000") != NULL, "%s", s);
+	CHECK(strstr(s, "CapBnd:\t0000000000000000") != NULL, "%s", s);
+	s = in_out("ls /proc/self/fd | tr '\\n' ' '; ulimit -n");
+	CHECK(strcmp(s, "0 1 2 3 1024\n") == 0, "descriptors %s", s);
+	s = in_out("cut -d' ' -f6 /proc/self/stat; echo $$");
+	CHECK(atoi(s) > 1 && strchr(s, '\n') != NULL &&
+		  atoi(s) == atoi(strchr(s, '\n') + 1),
+	    "no session of its own: %s", s);
+	/* nothing of the launcher and the supervisors is to be seen */
+	s = in_out("cat /proc/[0-9]*/comm | sort -u | tr '\\n' ' '; "
+		   "for p in 1 $(grep -l abx-super /proc/[0-9]*/comm | "
+		   "cut -d/ -f3); do cat /proc/$p/environ; ls /proc/$p/fd; "
+		   "readlink /proc/$p/exe; cat /proc/$p/maps; "
+		   "done 2>/dev/null; echo end");
+	CHECK(strcmp(s, "abx-launch abx-super cat sh sort tr end\n") == 0 ||
+		  strcmp(s, "abx-launch abx-super cat sh sort end\n") == 0 ||
+		  strcmp(s, "abx-launch abx-super cat sh tr end\n") == 0 ||
+		  strcmp(s, "abx-launch abx-super cat sh end\n") == 0,
+	    "%s", s);
+	CHECK(
+	    end_session(ONE) == C_OK && end_session(TWO) == C_OK, "unexpected");
+	CHECK(strcmp(in_out("cat /tmp/a; echo end"), "end\n") == 0,
+	    "the old sandbox is there");
+	CHECK(end_session(ONE) == C_OK, "unexpected");
+}
+
+/* A command sees what runs beside it, and ends alone. */
+void
+test_session_trees(void)
+{
+	struct run bg, one;
+	uint8_t sig = SIGTERM;
+	struct run *r;
+
+	begin(&bg,
+	    "trap 'exit 3' TERM; : drivemarka; while :; do sleep 0.05; "
+	    "done",
+	    ONE);
+	CHECK(atoi(in_out(
+		  "grep -l drivemark[a] /proc/[0-9]*/cmdline | wc -l")) > 0,
+	    "not seen");
+	/* what a command leaves behind dies with it, in whatever session */
+	r = in("(setsid sh -c 'trap \"\" TERM; sleep 50; : drivemarkb' "
+	       ">/dev/null 2>&1 </dev/null &); sh -c 'setsid sleep 50; : "
+	       "drivemarkb' & echo hi");
+	CHECK(strcmp(r->out, "hi\n") == 0 && r->end.status == 0 &&
+		  (r->end.flags & END_EMPTY) != 0,
+	    "%s %x", r->out, r->end.flags);
+	CHECK(marked("drivemarkb") == 0, "%d live", marked("drivemarkb"));
+	CHECK(marked("drivemarka") > 0, "the other command died");
+	/* a time-out and a cancellation too */
+	script(&one,
+	    (const char *const[]){"sh", "-c",
+		"trap '' TERM; (setsid sh -c 'sleep 51; : drivemarkc') & "
+		"while :; do sleep 0.1; done",
+		NULL},
+	    ONE);
+	one.s.timeout_ms = 200;
+	one.s.grace_ms = 200;
+	peer_run(&peer, &one);
+	CHECK((one.end.flags & (END_TIMED_OUT | END_EMPTY | END_LOST)) ==
+		  (END_TIMED_OUT | END_EMPTY),
+	    "%x", one.end.flags);
+	CHECK(marked("drivemarkc") == 0, "it lives");
+	run_clear(&one);
+	begin(&one, "trap '' TERM; while :; do sleep 0.1; done; : drivemarkc",
+	    ONE);
+	peer_send(&peer, ME_CANCEL, one.id, -1, NULL, 0);
+	finish(&one);
+	CHECK((one.end.flags & (END_CANCELLED | END_EMPTY | END_LOST)) ==
+		  (END_CANCELLED | END_EMPTY),
+	    "%x", one.end.flags);
+	CHECK(marked("drivemarkc") == 0, "it lives");
+	run_clear(&one);
+	CHECK(marked("drivemarka") > 0, "the other command died");
+	/* a signal reaches its command only */
+	peer_send(&peer, ME_SIGNAL, bg.id, -1, &sig, 1);
+	finish(&bg);
+	CHECK(WIFEXITED(bg.end.status) && WEXITSTATUS(bg.end.status) == 3 &&
+		  (bg.end.flags & END_LOST) == 0,
+	    "%x", bg.end.status);
+	run_clear(&bg);
+	/* one that forks as fast as it can */
+	script(&one,
+	    (const char *const[]){
+		"sh", "-c", "f() { sleep 0.01 & f & }; f; sleep 30", NULL},
+	    ONE);
+	one.s.timeout_ms = 400;
+	one.s.procs = 100;
+	peer_run(&peer, &one);
+	CHECK((one.end.flags & (END_TIMED_OUT | END_EMPTY)) ==
+		  (END_TIMED_OUT | END_EMPTY),
+	    "%x", one.end.flags);
+	run_clear(&one);
+	CHECK(strcmp(in_out("echo on"), "on\n") == 0, "unexpected");
+	CHECK(end_session(ONE) == C_OK, "unexpected");
+}
+
+/* The ways in which programs end. */
+void
+test_session_ends(void)
+{
+	static const int sigs[] = {1, 2, 3, 6, 9, 11, 13, 14, 15};
+	struct run_end e;
+	struct run r;
+	char text[64];
+	size_t i;
+
+	for (i = 0; i < nitems(sigs); i++) {
+		snprintf(text, sizeof(text), "kill -%d $$; sleep 1", sigs[i]);
+		e = in(text)->end;
+		CHECK(WIFSIGNALED(e.status) && WTERMSIG(e.status) == sigs[i],
+		    "%d: %x", sigs[i], e.status);
+	}
+	e = in("exit 137")->end;
+	CHECK(WIFEXITED(e.status) && WEXITSTATUS(e.status) == 137, "%x",
+	    e.status);
+	script(&r, (const char *const[]){"sh", "-c", "echo a; sleep 20", NULL},
+	    ONE);
+	r.s.idle_ms = 200;
+	peer_run(&peer, &r);
+	CHECK((r.end.flags & END_IDLE) != 0 && strcmp(r.out, "a\n") == 0, "%x",
+	    r.end.flags);
+	run_clear(&r);
+	r.prog = "/usr/bin/no-such-program";
+	peer_run(&peer, &r);
+	CHECK(r.failed && r.fail.code == C_POL_EXEC_NOT_FOUND &&
+		  r.fail.err == ENOENT,
+	    "code %u", r.fail.code);
+	r.prog = NULL;
+	r.s.flags = SPAWN_NO_FORK;
+	r.argv = (const char *const[]){"sh", "-c", "sleep 1; echo no", NULL};
+	peer_run(&peer, &r);
+	CHECK(!r.failed && strstr(r.out, "no\n") == NULL, "it forked");
+	CHECK(
+	    strcmp(in_out("sh -c 'echo forks'"), "forks\n") == 0, "unexpected");
+	run_clear(&r);
+	/* its init cannot be ended from inside; nothing else is */
+	r = *in("kill -9 1; kill -STOP 1; kill -TERM 1; kill 1; echo on");
+	CHECK(strcmp(r.out, "on\n") == 0, "%s", r.out);
+	CHECK(end_session(ONE) == C_OK, "unexpected");
+}
+
+/* A sandbox that is ended under its commands: they are lost, and the next one
+ * gets a new sandbox. */
+static void
+lost(const char *how, void (*strike)(void))
+{
+	struct run r[2];
+	double t;
+	int i;
+
+	begin(&r[0], "trap '' TERM; sleep 60; : drivemarkd", ONE);
+	begin(&r[1], "sh -c 'sleep 60; : drivemarkd'", ONE);
+	usleep(100000);
+	t = now();
+	strike();
+	for (i = 0; i < 2; i++) {
+		struct run_end e;
+
+		(void)peer_end(&peer, &e);
+		run_frames(&r[i]);
+		CHECK((e.flags & (END_LOST | END_EMPTY)) ==
+			  (END_LOST | END_EMPTY),
+		    "%s: %x", how, e.flags);
+		run_clear(&r[i]);
+	}
+	CHECK(now() - t < 2, "%s: %.1f s", how, now() - t);
+	CHECK(marked("drivemarkd") == 0, "%s: they live", how);
+	CHECK(strcmp(in_out("echo new"), "new\n") == 0, "%s", how);
+	CHECK(end_session(ONE) == C_OK, "%s", how);
+}
+
+static void
+kill_comm(const char *name, int sig)
+{
+	pid_t pid = below(peer.pid, name);
+
+	if (pid == 0 || kill(pid, sig) == -1)
+		die("no %s", name);
+}
+
+static void
+kill_launcher(void)
+{
+	kill_comm("abx-launch", SIGKILL);
+}
+
+static void
+kill_bwrap(void)
+{
+	kill_comm("bwrap", SIGKILL);
+}
+
+static void
+kill_super(void)
+{
+	kill_comm("abx-super", SIGKILL);
+}
+
+static void
+from_inside(const char *text)
+{
+	struct run_end e;
+	struct run r;
+
+	begin(&r, text, ONE);
+	(void)peer_end(&peer, &e);
+	run_frames(&r);
+	CHECK((e.flags & (END_LOST | END_EMPTY)) == (END_LOST | END_EMPTY) ||
+		  WIFSIGNALED(e.status),
+	    "%s: %x %x", text, e.status, e.flags);
+	run_clear(&r);
+}
+
+static void
+kill_all_inside(void)
+{
+	from_inside("kill -9 -1; sleep 5");
+}
+
+static void
+stop_super_inside(void)
+{
+	from_inside("kill -STOP $(grep -l abx-super /proc/[0-9]*/comm | "
+		    "cut -d/ -f3 | head -1); sleep 5");
+}
+
+static void
+plain_lost(const char *name)
+{
+	const char *argv[] = {"sh", "-c", "sleep 60; : drivemarke", NULL};
+	struct run r = {0};
+
+	r.argv = argv;
+	r.dir = work;
+	if (peer_spawn(&peer, &r) != 0)
+		die("spawn");
+	kill_comm(name, SIGKILL);
+	peer_finish(&peer, &r);
+	CHECK((r.end.flags & (END_LOST | END_EMPTY)) == (END_LOST | END_EMPTY),
+	    "%s: %x", name, r.end.flags);
+	CHECK(marked("drivemarke") == 0, "%s: it lives", name);
+	run_clear(&r);
+}
+
+void
+test_session_lost(void)
+{
+	lost("launcher", kill_launcher);
+	lost("bubblewrap", kill_bwrap);
+	lost("supervisor", kill_super);
+	lost("kill -1 inside", kill_all_inside);
+	lost("stopped inside", stop_super_inside);
+	plain_lost("abx-launch");
+	plain_lost("bwrap");
 }
 
 void

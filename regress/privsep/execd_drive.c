@@ -104,6 +104,52 @@ marked(const char *mark)
 	return n;
 }
 
+/* The number behind a word of a file like status; -1. */
+static long
+field(pid_t pid, const char *file, const char *word, char *text, size_t size)
+{
+	char path[64];
+	ssize_t n = -1;
+	char *p;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, file);
+	if ((fd = open(path, O_RDONLY | O_CLOEXEC)) != -1) {
+		n = read(fd, text, size - 1);
+		close(fd);
+	}
+	text[n > 0 ? n : 0] = '\0';
+	p = strstr(text, word);
+	return p == NULL ? -1 : atol(p + strlen(word));
+}
+
+pid_t
+below(pid_t top, const char *name)
+{
+	char text[4096], want[64];
+	struct dirent *de;
+	pid_t pid, up, found = 0;
+	DIR *d;
+
+	snprintf(want, sizeof(want), "Name:\t%s\n", name);
+	if ((d = opendir("/proc")) == NULL)
+		return 0;
+	while (found == 0 && (de = readdir(d)) != NULL) {
+		if ((pid = atoi(de->d_name)) <= 0)
+			continue;
+		up = (pid_t)field(pid, "status", "PPid:\t", text, sizeof(text));
+		if (strncmp(text, want, strlen(want)) != 0)
+			continue;
+		while (up > 1 && up != top)
+			up = (pid_t)field(
+			    up, "status", "PPid:\t", text, sizeof(text));
+		if (up == top)
+			found = pid;
+	}
+	closedir(d);
+	return found;
+}
+
 static int
 gone_within(const char *mark, double seconds)
 {
@@ -314,7 +360,9 @@ static const struct {
     {"calls", test_calls}, {"death", test_death}, {"shutdown", test_shutdown},
     {"many", test_many}, {"no-bubblewrap", test_no_bubblewrap},
     {"covers", test_covers}, {"denied", test_denied},
-    {"appeared", test_appeared}, {"session-end", test_session_end}};
+    {"appeared", test_appeared}, {"session", test_session},
+    {"session-trees", test_session_trees}, {"session-ends", test_session_ends},
+    {"session-lost", test_session_lost}, {"session-end", test_session_end}};
 
 static int
 wanted(const char *name, int argc, char **argv)

@@ -37,6 +37,8 @@ const char *out(const char *script);
 double now(void);
 /* How many processes of the machine have this word in their arguments. */
 int marked(const char *mark);
+/* A process of that name that descends from pid, 0 when there is none. */
+pid_t below(pid_t pid, const char *name);
 
 /* drive_run.c: how programs end, output, input, limits */
 void test_ends(void);
@@ -48,6 +50,10 @@ void test_output(void);
 void test_environment(void);
 void test_limits(void);
 /* drive_session.c: commands that share a sandbox */
+void test_session(void);
+void test_session_trees(void);
+void test_session_ends(void);
+void test_session_lost(void);
 void test_session_end(void);
 /* drive_box.c: what can be seen and done inside */
 void test_status(void);

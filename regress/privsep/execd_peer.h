@@ -34,6 +34,7 @@ struct peer_conf {
 	const char *const *protect; /* ends with NULL; may be NULL */
 	uint32_t require;
 	uint64_t tmp_size;
+	uint64_t idle_ms; /* of sessions' sandboxes; 0: the usual */
 };
 
 /* Start execd and take it to HELLO. */

@@ -120,6 +120,7 @@ conf_execd(struct solo *s, struct wbuf *w)
 	strlist_put(w, &none);
 	strlist_put(w, &none);
 	wput_u32(w, 4096);
+	wput_u64(w, ABX_SESSION_IDLE_MS);
 }
 
 static void

@@ -55,7 +55,7 @@ put_run(struct wbuf *w)
 	s.cpu_s = 1;
 	s.memory = 2;
 	s.procs = 3;
-	xl_run_put(w, &s, 1024);
+	xl_run_put(w, &s, 1024, 1);
 }
 
 static void
@@ -131,7 +131,7 @@ test_run(void **state)
 	assert_string_equal(x.cwd, "/");
 	assert_int_equal(x.cpu_s, 1);
 	assert_int_equal(x.memory, 2);
-	assert_int_equal(x.procs, 3);
+	assert_int_equal(x.procs, 4); /* the launcher is counted */
 	assert_int_equal(x.nofile, 1024);
 	xl_run_clear(&x);
 	wbuf_free(&w);

@@ -1,0 +1,370 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * The life of a session's sandbox: built, ready, idle, ended.  Owns its
+ * builder's pid, the launcher's pidfd and channel, a spare supervisor.  A
+ * sandbox is freed when the kernel has ended all in it and no run points to
+ * it.  Which run goes where is session.c's affair.
+ */
+#include "execd/box.h"
+
+#include <sys/pidfd.h>
+#include <sys/socket.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "common/codes.h"
+#include "common/log.h"
+#include "common/msg.h"
+#include "common/proc.h"
+
+#define START_MS 20000
+#define DYING_MS 2000 /* from the end of its socket to KILL */
+#define IDLE_MAX 32   /* sandboxes in which nothing runs */
+
+struct box *boxes;
+
+static void
+clock_set(struct box *b, uint64_t ms)
+{
+	struct timeval tv;
+
+	tv.tv_sec = (time_t)(ms / 1000);
+	tv.tv_usec = (suseconds_t)(ms % 1000 * 1000);
+	if (event_add(&b->clock, &tv) == -1)
+		fatalx("event_add");
+}
+
+int
+box_gone(const struct box *b)
+{
+	return b->bwrap == 0 && b->chan == NULL &&
+	       (b->pidfd == -1 || b->init_gone);
+}
+
+void
+box_kill(struct box *b)
+{
+	if (b->pidfd != -1)
+		(void)pidfd_send_signal(b->pidfd, SIGKILL, NULL, 0);
+	if (b->bwrap != 0)
+		(void)kill(b->bwrap, SIGKILL); /* not reaped, so it is ours */
+}
+
+size_t
+box_overhead(const struct box *b)
+{
+	return 2 + b->njobs; /* the launcher, a spare, one for each run */
+}
+
+int
+box_err(const struct box *b)
+{
+	return b->err;
+}
+
+/* ---- ends ---- */
+
+static void
+box_free(struct box *b)
+{
+	struct box **p;
+
+	for (p = &boxes; *p != NULL && *p != b; p = &(*p)->next)
+		;
+	if (*p == b)
+		*p = b->next;
+	event_del(&b->clock);
+	if (b->pidfd != -1) {
+		event_del(&b->init_ev);
+		close(b->pidfd);
+	}
+	if (b->err != -1)
+		close(b->err);
+	if (b->spare != -1)
+		close(b->spare);
+	chan_free(b->chan);
+	wbuf_free(&b->key);
+	free(b);
+}
+
+/* Something of it went: is that all?  May free it. */
+static void
+box_check(struct box *b)
+{
+	if (!box_gone(b))
+		return;
+	event_del(&b->clock);
+	b->njobs++; /* not to be freed in between */
+	session_gone(b);
+	if (--b->njobs > 0)
+		return;
+	box_free(b);
+	session_settle();
+}
+
+/* Nothing more is said to it; the launcher ends when its socket does. */
+static void
+box_close(struct box *b)
+{
+	b->state = BOX_END;
+	chan_free(b->chan);
+	b->chan = NULL;
+	if (b->spare != -1)
+		close(b->spare);
+	b->spare = -1;
+	clock_set(b, DYING_MS);
+	box_check(b);
+}
+
+void
+box_end(struct box *b)
+{
+	b->state = BOX_END;
+	event_del(&b->clock);
+	if (b->njobs > 0)
+		return;
+	if (b->chan != NULL)
+		box_close(b);
+	else
+		box_check(b);
+}
+
+static void
+clock_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct box *b = arg;
+
+	if (b->state == BOX_READY)
+		box_end(b);
+	else {
+		/* it does not come, or it does not go; its end is seen later */
+		b->state = BOX_END;
+		box_kill(b);
+	}
+}
+
+int
+box_reaped(pid_t pid)
+{
+	struct box *b;
+
+	for (b = boxes; b != NULL && b->bwrap != pid; b = b->next)
+		;
+	if (b == NULL)
+		return 0;
+	b->bwrap = 0;
+	box_check(b);
+	return 1;
+}
+
+/* ---- runs ---- */
+
+/* A socket pair whose other end goes to the launcher. */
+static int
+fork_super(struct box *b)
+{
+	int sv[2], on = 1, save;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv) == -1)
+		return -1;
+	/* before the supervisor can say a word: it tells its outer pid */
+	if (setsockopt(sv[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) == -1) {
+		save = errno;
+		close(sv[0]);
+		close(sv[1]);
+		errno = save;
+		return -1;
+	}
+	if (chan_send(b->chan, XL_FORK, 0, sv[1], NULL, 0) == 0)
+		return sv[0];
+	save = errno;
+	close(sv[0]);
+	errno = save;
+	return -1;
+}
+
+int
+box_super(struct box *b)
+{
+	int fd = b->spare;
+
+	b->spare = -1;
+	return fd != -1 ? fd : fork_super(b);
+}
+
+void
+box_enter(struct box *b)
+{
+	b->njobs++;
+	if (b->state == BOX_READY)
+		event_del(&b->clock);
+}
+
+/* The one that was not used for the longest time. */
+static void
+end_oldest(void)
+{
+	struct box *b, *old = NULL;
+	size_t n = 0;
+
+	for (b = boxes; b != NULL; b = b->next)
+		if (b->state == BOX_READY && b->njobs == 0) {
+			n++;
+			if (old == NULL || b->used < old->used)
+				old = b;
+		}
+	if (n > IDLE_MAX)
+		box_end(old);
+}
+
+void
+box_left(struct box *b)
+{
+	b->used = proc_now_us();
+	b->njobs--;
+	if (b->state == BOX_READY && b->spare == -1)
+		b->spare = fork_super(b);
+	if (b->njobs > 0)
+		return;
+	if (b->state == BOX_END)
+		box_end(b);
+	else if (b->state == BOX_READY) {
+		clock_set(b, jobs.conf.idle_ms);
+		end_oldest();
+	}
+}
+
+/* ---- the launcher ---- */
+
+static void
+init_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct box *b = arg;
+
+	b->init_gone = 1;
+	box_check(b);
+}
+
+static int
+on_hello(struct box *b, const struct imsg *m)
+{
+	if (b->init != 0 || m->pid <= 1)
+		return -1;
+	b->init = m->pid;
+	if ((b->pidfd = pidfd_open(m->pid, 0)) == -1) {
+		log_warn("pidfd of a launcher");
+		return 0;
+	}
+	event_assign(
+	    &b->init_ev, jobs.conf.base, b->pidfd, EV_READ, init_cb, b);
+	if (event_add(&b->init_ev, NULL) == -1)
+		fatalx("event_add");
+	return 0;
+}
+
+static int
+on_ready(struct box *b, struct rbuf *r)
+{
+	if (b->state == BOX_READY || b->ready.layers != 0 ||
+	    xl_ready_get(r, &b->ready) == -1)
+		return -1;
+	if (b->state == BOX_END)
+		return 0;
+	b->state = BOX_READY;
+	event_del(&b->clock);
+	session_ready(b);
+	return 0;
+}
+
+static int
+on_failed(struct box *b, struct rbuf *r)
+{
+	struct spawn_failed f;
+
+	if (b->state == BOX_READY || xl_failed_get(r, &f) == -1)
+		return -1;
+	b->state = BOX_END;
+	b->njobs++; /* not to be freed in between */
+	session_failed(b, &f);
+	box_left(b);
+	return 0;
+}
+
+static int
+msg_cb(struct chan *c, struct imsg *m, void *arg)
+{
+	struct box *b = arg;
+	const char *why;
+	struct rbuf r;
+
+	if (msg_check(m, &why) == -1)
+		return -1;
+	rbuf_init(&r, m->payload, m->len);
+	switch (m->type) {
+	case XL_HELLO:
+		return on_hello(b, m);
+	case XL_READY:
+		return on_ready(b, &r);
+	case XL_FAILED:
+		return on_failed(b, &r);
+	default:
+		return -1;
+	}
+}
+
+static void
+gone_cb(struct chan *c, int error, void *arg)
+{
+	struct box *b = arg;
+
+	if (error == EBADMSG) {
+		log_warnx("a session's launcher broke the protocol");
+		box_kill(b);
+	}
+	box_close(b);
+}
+
+/* ---- birth ---- */
+
+struct box *
+box_new(const char *session, const struct wbuf *key,
+    const struct profile_binds *binds)
+{
+	struct sandbox sb = {0, -1, -1};
+	struct box *b;
+
+	if ((b = calloc(1, sizeof(*b))) == NULL)
+		return NULL;
+	b->pidfd = b->err = b->spare = -1;
+	strlcpy(b->session, session, sizeof(b->session));
+	wbuf_init(&b->key, key->len);
+	wput_raw(&b->key, key->p, key->len);
+	evtimer_assign(&b->clock, jobs.conf.base, clock_cb, b);
+	if (b->key.err || jobs.conf.driver->run(binds, &sb) == -1) {
+		box_free(b);
+		return NULL;
+	}
+	b->bwrap = sb.pid;
+	b->err = sb.err;
+	b->next = boxes;
+	boxes = b;
+	clock_set(b, START_MS);
+	b->chan = chan_new(jobs.conf.base, sb.sock, msg_cb, gone_cb, b);
+	if (b->chan == NULL)
+		close(sb.sock);
+	else if (job_setup(b->chan, 0, binds, 0) == 0)
+		return b;
+	/* what was started is killed, and freed when it is reaped */
+	b->state = BOX_END;
+	box_kill(b);
+	chan_free(b->chan);
+	b->chan = NULL;
+	return NULL;
+}
