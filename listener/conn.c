@@ -568,15 +568,20 @@ conn_body_wait(struct conn *c, int on)
 	}
 }
 
+uint64_t
+conn_body_waited(const struct conn *c, uint64_t now)
+{
+	return c->waited + (c->wait_from == 0 ? 0 : now - c->wait_from);
+}
+
 /* Less than 1 KiB/s over the time that was spent waiting for the client. */
 static int
 too_slow(const struct conn *c, uint64_t now)
 {
-	uint64_t w = c->waited;
+	uint64_t w = conn_body_waited(c, now);
 
 	if (c->wait_from == 0)
 		return 0;
-	w += now - c->wait_from;
 	return w > RATE_GRACE_US &&
 	       c->req.bytes_in / 1024 < (w - RATE_GRACE_US) / 1000000;
 }

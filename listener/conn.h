@@ -160,5 +160,7 @@ int conn_watch(struct conn *);
 void conn_tick(struct conn *, uint64_t now);
 /* A body byte is waited for (1) or is not; for the time-outs of bodies. */
 void conn_body_wait(struct conn *, int on);
+/* How long it was waited for in all, in microseconds. */
+uint64_t conn_body_waited(const struct conn *, uint64_t now);
 
 #endif

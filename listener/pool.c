@@ -17,6 +17,7 @@
 #define TICK_US 100000
 #define SLOTS_MAX 65535 /* a slot is 16 bits of a request's number */
 #define LINGER_MAX 64
+#define SLOW_BODY_US 1000000
 
 TAILQ_HEAD(conns, conn);
 
@@ -177,6 +178,22 @@ pool_make_room(void)
 	return -1;
 }
 
+/* Who drips a body in may not keep others out: the one that was waited for
+ * longest, when that is longer than any fair client needs. */
+static struct conn *
+slowest_body(void)
+{
+	uint64_t most = SLOW_BODY_US, w, now = proc_now_us();
+	struct conn *c, *slow = NULL;
+
+	TAILQ_FOREACH(c, &pool.list[POOL_AUTH], entry)
+	if (c->state == CONN_BODY && (w = conn_body_waited(c, now)) >= most) {
+		most = w;
+		slow = c;
+	}
+	return slow;
+}
+
 int
 pool_promote(struct conn *c, size_t max)
 {
@@ -188,7 +205,7 @@ pool_promote(struct conn *c, size_t max)
 		TAILQ_FOREACH(old, &pool.list[POOL_AUTH], entry)
 		if (is_idle(old))
 			break;
-		if (old == NULL)
+		if (old == NULL && (old = slowest_body()) == NULL)
 			return -1;
 		conn_kill(old);
 	}

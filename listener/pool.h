@@ -27,7 +27,8 @@ struct conn *pool_find(uint32_t slot);
  * longest.  0, or -1 when the pool is full of complete heads. */
 int pool_make_room(void);
 /* To the authenticated pool, closing one that is between requests when it is
- * full.  0, or -1 when all of the max are at work. */
+ * full, else the one whose JSON body was waited for longest, over a second.  0,
+ * or -1 when all of the max are at work. */
 int pool_promote(struct conn *, size_t max);
 /* Close what is between requests; from now on nothing is kept alive and
  * done is called when the last connection is gone. */

@@ -846,6 +846,27 @@ class Pools(Http):
         for c in held:
             c.close()
 
+    def test_slow_bodies_keep_nobody_out(self):
+        """Bodies that drip in give way to others after a second."""
+        held = []
+        for _ in range(8):
+            c = Conn(self.svc)
+            c.send(b"POST /rpc/files.stat HTTP/1.1\r\n" + HOST + AUTHZ +
+                   b"Content-Type: application/json\r\n"
+                   b"Content-Length: 500\r\n\r\n{")
+            held.append(c)
+        began = time.monotonic()
+        while self.svc.stat("a.txt").status != 200:
+            self.under(time.monotonic() - began, 3 * SLOW, "seconds")
+            for c in held:
+                try:
+                    c.send(b" ")
+                except OSError:
+                    pass
+            time.sleep(0.2)
+        for c in held:
+            c.close()
+
     def test_busy(self):
         """All connections at work: 503 with Retry-After, health answers."""
         with open(self.world.w + "/big", "wb") as f:
