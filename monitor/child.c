@@ -16,7 +16,11 @@
 #include <unistd.h>
 
 #include "common/log.h"
+#include "common/proc.h"
 #include "monitor/parent.h"
+
+#define LOG_BURST 200 /* lines of a child at once */
+#define LOG_RATE 20   /* and in each second after */
 
 static struct parent *self; /* for callbacks, which know only the child */
 
@@ -163,12 +167,40 @@ child_conf(struct parent *p, struct child *c, const struct boot *b)
 
 /* ---- messages ---- */
 
+/* A child that was taken over must not fill the disk of the log.  What is
+ * lost is said as soon as there is room for it. */
+static int
+may_log(struct child *c)
+{
+	uint64_t now = proc_now_us(), fresh;
+
+	if (c->lines_at == 0)
+		c->lines = LOG_BURST;
+	fresh = c->lines_at == 0 ? 0 : (now - c->lines_at) * LOG_RATE / 1000000;
+	if (fresh > 0 || c->lines_at == 0)
+		c->lines_at = now;
+	c->lines = fresh > LOG_BURST - c->lines ? LOG_BURST
+						: c->lines + (unsigned)fresh;
+	if (c->lines == 0) {
+		c->lost_lines++;
+		return 0;
+	}
+	c->lines--;
+	if (c->lost_lines > 0)
+		log_warnx("%s: too many log lines, %u were dropped",
+		    proc_name(c->kind), c->lost_lines);
+	c->lost_lines = 0;
+	return 1;
+}
+
 static void
-child_log(const struct child *c, const struct imsg *m)
+child_log(struct child *c, const struct imsg *m)
 {
 	char line[2048];
 	enum log_level level = m->payload[0];
 
+	if (!may_log(c))
+		return;
 	snprintf(line, sizeof(line), "%.*s", (int)(m->len - 1),
 	    (const char *)m->payload + 1);
 	if (self->opt.foreground)

@@ -206,14 +206,36 @@ admitted(int fd, struct client *c)
 }
 
 static void
+resume_cb(evutil_socket_t fd, short what, void *arg)
+{
+	if (event_add(accept_ev, NULL) == -1)
+		log_warnx("control socket: cannot wait for clients again");
+}
+
+static void
+pause_accept(void)
+{
+	static const struct timeval tv = {1, 0};
+
+	log_warn("control socket");
+	if (event_base_once(mon.base, -1, EV_TIMEOUT, resume_cb, NULL, &tv) ==
+	    0)
+		(void)event_del(accept_ev);
+}
+
+static void
 accept_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct client *c;
 	int s;
 
 	s = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	if (s == -1)
+	if (s == -1) {
+		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+		    errno == ENOMEM)
+			pause_accept(); /* else it is readable for ever */
 		return;
+	}
 	if (nclients >= MAX_CLIENTS || (c = calloc(1, sizeof(*c))) == NULL) {
 		close(s);
 		return;

@@ -43,6 +43,9 @@ struct child {
 	uint32_t epoch;	   /* the configuration it was started for */
 	int ready;	   /* READY came */
 	char posture[256]; /* what it said of its confinement then */
+	/* its log lines: so many more may come, as of then; not taken */
+	unsigned lines, lost_lines;
+	uint64_t lines_at; /* microseconds */
 };
 
 /* The restarts of one kind of child. */

@@ -91,6 +91,7 @@ main(int argc, char **argv)
 	    cmocka_unit_test_teardown(service_pathd, service_end),
 	    cmocka_unit_test_teardown(service_execd, service_end),
 	    cmocka_unit_test_teardown(service_limit, service_end),
+	    cmocka_unit_test_teardown(service_log_flood, service_end),
 	};
 	const struct CMUnitTest solos[] = {
 	    cmocka_unit_test(solo_types_listener),

@@ -19,6 +19,7 @@ void service_listener(void **);
 void service_pathd(void **);
 void service_execd(void **);
 void service_limit(void **);
+void service_log_flood(void **);
 int service_end(void **);
 
 /* evil_control.c */

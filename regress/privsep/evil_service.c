@@ -394,6 +394,33 @@ service_limit(void **state)
 	stage_free(&st);
 }
 
+/* A child that does nothing but log fills no disk, and lives. */
+void
+service_log_flood(void **state)
+{
+	static const char line[] = "\002flood";
+	size_t i, n;
+
+	stage_new(&st, evil_build, evil_user);
+	stage_conf(&st, "\"rules\":[{\"allow\":[\"core.health\"]}]");
+	puppet_new(&puppet, &st, PROC_PATHD, evil_standin);
+	stage_start(&st, 0);
+	puppet_take(&puppet);
+	assert_int_equal(stage_wait_log(&st, "ready on", 1, 20000), 1);
+	for (i = 0; i < 5000; i++)
+		puppet_say(&puppet, 1, PC_LOG, 0, -1, line, sizeof(line) - 1);
+	nap_ms(1100);
+	puppet_say(&puppet, 1, PC_LOG, 0, -1, line, sizeof(line) - 1);
+	assert_int_equal(stage_wait_log(&st, "were dropped", 1, 5000), 1);
+	n = stage_logged(&st, "flood");
+	if (n < 100 || n > 500)
+		fail_msg("%zu lines of 5001 were taken", n);
+	assert_int_equal(kill(puppet.pid, 0), 0);
+	puppet_free(&puppet);
+	assert_int_equal(stage_stop(&st, SIGTERM), 0);
+	stage_free(&st);
+}
+
 int
 service_end(void **state)
 {
