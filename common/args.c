@@ -126,7 +126,7 @@ arg_push(struct arg *a, const char *key, const char *val)
 		return -1;
 	}
 	a->list[a->n] = k;
-	if (val != NULL)
+	if (v != NULL)
 		a->vals[a->n] = v;
 	a->n++;
 	return 0;

@@ -34,7 +34,8 @@ L_ARCHIVE = -larchive
 # BASE is linked into the static launcher too: libc only.
 BASE_SRC = common/wire.c common/imsg.c common/msg.c
 COMMON_SRC = common/args.c common/payload.c \
-	common/payload_exec.c common/payload_files.c common/payload_cover.c common/ops.c common/codes.c \
+	common/payload_exec.c common/payload_files.c common/payload_cover.c \
+	common/ops.c common/codes.c \
 	common/frame.c common/hash.c common/size.c common/log.c common/glob.c \
 	common/entry.c common/run_render.c
 PROC_SRC = common/chan.c common/proc.c common/jail.c
@@ -68,7 +69,8 @@ LISTENER_SRC = listener/main.c listener/accept.c listener/ask.c \
 	listener/send.c listener/watch.c listener/target.c
 
 PATHD_SRC = pathd/main.c pathd/pool.c pathd/worker.c pathd/put_job.c \
-	pathd/list_job.c pathd/pack_job.c pathd/watch_job.c pathd/drain.c pathd/filter.c ${PATHD_PURE_SRC}
+	pathd/list_job.c pathd/pack_job.c pathd/watch_job.c \
+	pathd/drain.c pathd/filter.c ${PATHD_PURE_SRC}
 
 EXECD_SRC = execd/main.c execd/job.c execd/job_start.c \
 	execd/job_launch.c execd/job_say.c execd/session.c execd/box.c \
@@ -289,6 +291,20 @@ UNIT_BIN = ${UNIT_SRC:.c=.t}
 	    ${L_JSON} ${L_HASH} ${L_REGEX} ${L_ARCHIVE} ${L_JAIL} ${L_COMMON}
 ${UNIT_BIN}: $A/libpure.a
 
+# The same tests without the sanitizers, for valgrind.
+PURE_O = ${PURE_AO:.ao=.o}
+$B/libpure.a: ${PURE_O}
+	@mkdir -p $B
+	rm -f $@
+	${AR} rcD $@ ${PURE_O}
+PLAIN_BIN = ${UNIT_SRC:.c=.vt}
+.SUFFIXES: .vt
+.o.vt:
+	${LINK} $< $B/libpure.a -lcmocka ${L_EVENT} ${L_JSON} ${L_HASH} \
+	    ${L_REGEX} ${L_ARCHIVE} ${L_JAIL} ${L_COMMON}
+${PLAIN_BIN}: $B/libpure.a
+unit-plain: ${PLAIN_BIN}
+
 # --- front door: set-up, demo, checks, installation -------------------------
 # What must come before a compilation is an earlier line of a recipe and not a
 # prerequisite, so that the order holds with -j too.
@@ -299,9 +315,9 @@ DOCDIR = ${PREFIX}/share/doc/agent-sandbox
 MAN5 = man/server.json.5
 MAN7 = man/abx-command-policy.7 man/abx-privsep.7 man/abx-sandbox.7
 MAN8 = man/abxd.8 man/abxctl.8
-DEPS += ${LAUNCH_SRC:.c=.uo.d} ${BASE_SRC:.c=.uo.d} ${UNIT_SRC:.c=.ao.d}
+DEPS += ${LAUNCH_SRC:.c=.uo.d} ${BASE_SRC:.c=.uo.d} ${UNIT_SRC:.c=.ao.d} ${UNIT_SRC:.c=.o.d}
 
-.PHONY: all asan deps users demo check unit lint format install clean
+.PHONY: unit-plain all asan deps users demo check unit lint format install clean
 
 deps:
 	@sh common/deps.sh
@@ -371,7 +387,7 @@ clean:
 	rm -rf $B
 	find common listener monitor pathd execd policy regress \( \
 	    -name '*.o' -o -name '*.[auf]o' -o -name '*.[auf]o.d' -o \
-	    -name '*.o.d' -o -name '*.t' -o -name '*.fz' \) -exec rm -f {} +
+	    -name '*.o.d' -o -name '*.t' -o -name '*.vt' -o -name '*.fz' \) -exec rm -f {} +
 
 # --- fuzz targets: clang with libFuzzer, see regress/fuzz/fuzz.h --------------
 # fuzz-build builds them all, fuzz-replay feeds each its corpus once (quick,

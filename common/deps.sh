@@ -11,7 +11,8 @@ demo="gcc libc6-dev binutils make libevent-dev libjansson-dev libbsd-dev
 libcap-ng-dev libseccomp-dev libbearssl-dev libpcre2-dev libarchive-dev
 bubblewrap curl"
 # What the tests and the checks of the source need besides.
-check="libcmocka-dev bmake mandoc python3 clang-format clang libclang-rt-dev"
+check="libcmocka-dev bmake mandoc python3 clang-format clang-tidy cppcheck
+clang libclang-rt-dev valgrind"
 
 case ${1-} in
 demo) want=$demo ;;

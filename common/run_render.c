@@ -40,7 +40,7 @@ run_signal_name(int sig, char out[16])
 	    "TTIN", "TTOU", "URG", "XCPU", "XFSZ", "VTALRM", "PROF", "WINCH",
 	    "IO", "PWR", "SYS"};
 
-	if (sig > 0 && (size_t)sig < nitems(names))
+	if (sig > 0 && sig < (int)nitems(names))
 		strlcpy(out, names[sig], 16);
 	else if (sig >= 34 && sig <= 64)
 		snprintf(out, 16, "RTMIN+%d", (sig - 34) % 100);

@@ -277,7 +277,7 @@ build_rest(struct xl_filter *f)
 #define RET(v) BPF_STMT(BPF_RET | BPF_K, v)
 #define LOAD(field) \
 	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
-#define JUMP(op, v, yes, no) BPF_JUMP(BPF_JMP | op | BPF_K, v, yes, no)
+#define JUMP(op, v, yes, no) BPF_JUMP(BPF_JMP | (op) | BPF_K, v, yes, no)
 	static const struct sock_filter prog[] = {
 	    LOAD(arch),
 	    JUMP(BPF_JEQ, NATIVE_ARCH, 1, 0),

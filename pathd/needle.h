@@ -20,10 +20,10 @@ struct needle;
 struct needle *needle_new(
     const char *pattern, int regex, int nocase, enum code *code);
 void needle_free(struct needle *);
-/* The first line with a match in n bytes of whole lines: 1 with where the line
- * begins, its length without the newline and the offset of the match in it; 0
- * when there is none; -1 when a limit of the expression was met. */
-int needle_find(struct needle *, const uint8_t *, size_t n, size_t *line,
-    size_t *len, size_t *at);
+/* The first line with a match in len bytes of whole lines: 1 with where the
+ * line begins, its length without the newline and the offset of the match in
+ * it; 0 when there is none; -1 when a limit of the expression was met. */
+int needle_find(struct needle *, const uint8_t *, size_t len, size_t *line,
+    size_t *linelen, size_t *at);
 
 #endif

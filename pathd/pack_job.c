@@ -113,6 +113,7 @@ archive_run(const struct pathd *pd, const struct bulk *b, struct pack *p)
 	if ((code = pack_measure(p)) == C_OK &&
 	    (code = upload_open(&u, pd, &q)) == C_OK) {
 		s.fd = u.fd;
+		/* cppcheck-suppress autoVariables; taken back below */
 		p->arg = &s;
 		/* a temporary that has a name must not be in it */
 		if (u.temp[0] != '\0' && fstat(u.fd, &st) == 0) {
@@ -124,6 +125,7 @@ archive_run(const struct pathd *pd, const struct bulk *b, struct pack *p)
 			code = s.code;
 		if (code == C_OK)
 			code = upload_commit(&u, &fin);
+		p->arg = NULL;
 		upload_close(&u);
 	}
 	return code;

@@ -39,19 +39,17 @@ var_set(struct fctx *x, uint64_t name, const char *value, size_t n)
 	struct var *v;
 	size_t i;
 
-	if (n > VALUE_MAX || memchr(value, CH_DYN, n) != NULL) {
-		var_unset(x, name);
+	var_unset(x, name);
+	if (n > VALUE_MAX || memchr(value, CH_DYN, n) != NULL)
 		return;
-	}
 	for (i = 0; i < x->nvars; i++)
-		if (x->vars[i].name == name || x->vars[i].name == 0)
+		if (x->vars[i].name == 0)
 			break;
 	if (i == x->nvars && i < NVARS)
 		x->nvars++;
 	else if (i == x->nvars)
 		i = x->nextvar++ % NVARS;
 	v = &x->vars[i];
-	var_unset(x, name);
 	v->name = name;
 	memcpy(v->value, value, n);
 	v->len = n;
@@ -339,9 +337,11 @@ void
 lex_dollar(struct lex *lx)
 {
 	const char *p = lx->p + 1;
-	char c = p < lx->end ? *p : '\0';
+	char c = '\0';
 	int dq = lex_top(lx)->dq;
 
+	if (p < lx->end)
+		c = *p;
 	if (c == '(')
 		dollar_paren(lx);
 	else if (c == '{')
@@ -359,7 +359,8 @@ lex_dollar(struct lex *lx)
 		word_open(lx);
 		lex_top(lx)->wflags |= W_PARAMS;
 		lx->p += 2;
-	} else if (c != '\0' && memchr("0123456789#?-$!", c, 15) != NULL) {
+	} else if (c != '\0' &&
+		   strchr("0123456789#?-$!", (unsigned char)c) != NULL) {
 		word_open(lx);
 		word_dyn(lx);
 		lx->p += 2;

@@ -56,7 +56,7 @@ long_option(struct optw *o, const char *s)
 		return;
 	end = entry + strcspn(entry, " ");
 	if (end - entry > 2 && end[-2] == ':')
-		o->ch = end[-1];
+		o->ch = (unsigned char)end[-1];
 	if (eq == NULL && memchr(entry, '=', (size_t)(end - entry)) != NULL)
 		take_arg(o);
 }

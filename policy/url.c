@@ -197,7 +197,7 @@ escapes_ok(const char *s)
 		for (i = 0; i < nitems(bad); i++)
 			if (strcmp(hex, bad[i]) == 0)
 				return 0;
-		c = lower((char)strtoul(hex, NULL, 16));
+		c = (unsigned char)lower((char)strtoul(hex, NULL, 16));
 		if (c != '\0' && strchr(LOWER DIGITS "-._~", c) != NULL)
 			return 0;
 		s += 3;

@@ -209,6 +209,32 @@ done <"$tmp/tracked" | grep -aoE '^[^:]*:[0-9]+' | while read -r at; do
 	bad "$at: names a place of one machine"
 done
 
+# --- what the analyzers say ----------------------------------------------------
+
+grep -v '^regress/' "$tmp/c" | grep '\.c$' >"$tmp/src"
+if command -v cppcheck >/dev/null; then
+	cppcheck -q -j2 --std=c11 --enable=warning,portability,performance \
+	    --inline-suppr -I. -D_GNU_SOURCE --include=regress/cppcheck.h \
+	    --suppress=missingInclude --template='{file}:{line}: {message} ({id})' \
+	    --file-list="$tmp/src" 2>&1 | grep '^[a-z].*: .*)$' |
+	    while read -r line; do
+		bad "$line"
+	done
+else
+	echo "lint: no cppcheck here"
+fi
+if command -v clang-tidy >/dev/null; then
+	# shellcheck disable=SC2016
+	xargs -P2 -n 8 sh -c 'clang-tidy --quiet "$@" -- -std=gnu11 -I. \
+	    -D_GNU_SOURCE -isystem /usr/include/bsd -DLIBBSD_OVERLAY' tidy \
+	    <"$tmp/src" 2>/dev/null | grep -E ': (error|warning): ' | sort -u |
+	    while read -r line; do
+		bad "${line#"$PWD"/}"
+	done
+else
+	echo "lint: no clang-tidy here"
+fi
+
 if command -v mandoc >/dev/null; then
 	mandoc -Tlint -W warning man/*.[1-9] 2>&1 |
 	    grep -v 'outdated mandoc.db' | while read -r line; do

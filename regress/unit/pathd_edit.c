@@ -124,6 +124,7 @@ apply(const struct text *from, const struct wbuf *w, struct text *out)
 {
 	const char *d = (const char *)w->p, *end = d + w->len, *s, *e;
 	size_t at = 0, line = 1;
+	char head[80];
 	unsigned a, n;
 
 	out->p = calloc(1, from->len + w->len + 1);
@@ -135,7 +136,8 @@ apply(const struct text *from, const struct wbuf *w, struct text *out)
 		assert_non_null(e);
 		if (*d == '@') {
 			n = 1;
-			assert_true(sscanf(d, "@@ -%u,%u", &a, &n) >= 1);
+			snprintf(head, sizeof(head), "%.*s", (int)(e - d), d);
+			assert_true(sscanf(head, "@@ -%u,%u", &a, &n) >= 1);
 			if (n == 0)
 				a++;
 			for (; line < a; line++)

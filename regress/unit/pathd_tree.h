@@ -93,12 +93,15 @@ text_of(const struct tmp *t, const char *rel)
 static inline void
 tmp_new(struct tmp *t)
 {
-	char name[] = "/tmp/abx-unit-XXXXXX";
+	char name[] = "/tmp/abx-unit-XXXXXX", *real;
 
 	memset(t, 0, sizeof(*t));
 	assert_non_null(mkdtemp(name));
 	assert_int_equal(chmod(name, 0755), 0);
-	assert_non_null(realpath(name, t->base));
+	real = realpath(name, NULL);
+	assert_non_null(real);
+	assert_true(strlcpy(t->base, real, sizeof(t->base)) < sizeof(t->base));
+	free(real);
 	snprintf(t->root, sizeof(t->root), "%s/w", t->base);
 	snprintf(t->out, sizeof(t->out), "%s/out", t->base);
 	make_dir(t, "w");

@@ -5,7 +5,8 @@
  * deny never opens, layers 4 and 5 never widen, explicit-only operations need
  * their name, a removed credential leaves nothing, and the canonical text is
  * a fixed point that decides alike.  The seed is printed; ABX_SEED repeats a
- * run, ABX_LONG=1 makes ten thousand policies instead of fewer.
+ * run, ABX_LONG=1 makes ten thousand policies instead of fewer, and
+ * ABX_POLICIES=N that many.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,8 +45,10 @@ rnd(uint32_t n)
 static unsigned
 rounds(void)
 {
-	const char *s = getenv("ABX_LONG");
+	const char *s = getenv("ABX_LONG"), *few = getenv("ABX_POLICIES");
 
+	if (few != NULL)
+		return (unsigned)strtoul(few, NULL, 10);
 	return s != NULL && strcmp(s, "1") == 0 ? POLICIES_LONG : POLICIES;
 }
 
