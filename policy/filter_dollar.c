@@ -337,11 +337,11 @@ void
 lex_dollar(struct lex *lx)
 {
 	const char *p = lx->p + 1;
-	char c = '\0';
+	unsigned char c = '\0';
 	int dq = lex_top(lx)->dq;
 
 	if (p < lx->end)
-		c = *p;
+		c = (unsigned char)*p;
 	if (c == '(')
 		dollar_paren(lx);
 	else if (c == '{')
@@ -360,7 +360,7 @@ lex_dollar(struct lex *lx)
 		lex_top(lx)->wflags |= W_PARAMS;
 		lx->p += 2;
 	} else if (c != '\0' &&
-		   strchr("0123456789#?-$!", (unsigned char)c) != NULL) {
+		   strchr("0123456789#?-$!", c) != NULL) {
 		word_open(lx);
 		word_dyn(lx);
 		lx->p += 2;
