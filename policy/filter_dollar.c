@@ -338,7 +338,7 @@ lex_dollar(struct lex *lx)
 {
 	const char *p = lx->p + 1;
 	unsigned char c = '\0';
-	int dq = lex_top(lx)->dq;
+	int dq = lex_top(lx)->dq != 0;
 
 	if (p < lx->end)
 		c = (unsigned char)*p;
