@@ -478,7 +478,7 @@ $B/regress/evil: ${EVIL_O} ${CORE_O} $B/regress/standin
 $B/regress/standin: regress/privsep/standin.o
 	@mkdir -p $B/regress
 	${LINK} regress/privsep/standin.o
-RACE_SRC = regress/race/race.c regress/race/attack.c
+RACE_SRC = regress/race/race.c regress/race/client.c regress/race/attack.c
 RACE_O = ${RACE_SRC:.c=.o} ${STAGE_O}
 DEPS += ${RACE_SRC:.c=.o.d} regress/race/no_openat2.o.d
 $B/regress/race: ${RACE_O} $B/regress/no_openat2

@@ -40,7 +40,7 @@
 
 static const char *build = "build", *components, *user;
 static struct stage st;
-static struct tally *tally;
+static struct tally *tally, *before; /* this race; all that ended */
 
 /* ---- what lies outside ---- */
 
@@ -142,132 +142,6 @@ held_inside(void)
 	return nftw(stage_path(&st, "w"), held_cb, 32, FTW_PHYS) == 1;
 }
 
-/* ---- clients ---- */
-
-static void
-count(const struct reply *r)
-{
-	if (r->status >= 500)
-		__atomic_add_fetch(&tally->faults, 1, __ATOMIC_RELAXED);
-	else if (r->status >= 400)
-		__atomic_add_fetch(&tally->refused, 1, __ATOMIC_RELAXED);
-	else
-		__atomic_add_fetch(&tally->done, 1, __ATOMIC_RELAXED);
-	if (r->body != NULL &&
-	    memmem(r->body, r->len, MARKER, strlen(MARKER)) != NULL) {
-		__atomic_add_fetch(&tally->leaks, 1, __ATOMIC_RELAXED);
-		fprintf(stderr, "leak: %d %.300s\n", r->status, r->body);
-	}
-	if (r->status == 500 || r->status == 0) {
-		__atomic_add_fetch(&tally->internal, 1, __ATOMIC_RELAXED);
-		fprintf(stderr, "fault: %d %.300s\n", r->status,
-		    r->body == NULL ? "no answer" : r->body);
-	}
-}
-
-static void
-call(const char *method, const char *target, const char *body)
-{
-	struct reply r;
-
-	(void)http_call(&st, TOKEN_A, method, target, body, &r);
-	count(&r);
-	reply_clear(&r);
-}
-
-static void
-rpc(const char *op, const char *fmt, ...)
-{
-	char target[64], body[1024];
-	va_list ap;
-
-	snprintf(target, sizeof(target), "/rpc/%s", op);
-	va_start(ap, fmt);
-	vsnprintf(body, sizeof(body), fmt, ap);
-	va_end(ap);
-	call("POST", target, body);
-}
-
-static void
-get(const char *what, const char *path)
-{
-	char target[512];
-
-	snprintf(target, sizeof(target), "/files/%s?path=%s", what, path);
-	call("GET", target, NULL);
-}
-
-/* Whole trees: read, copied, packed. */
-static void
-trees(const struct attack *a, int which)
-{
-	char target[512];
-
-	rpc("files.copy", "{\"src\":\"%s\",\"dst\":\"c%d\"}", a->dir, which);
-	rpc("files.delete", "{\"path\":\"c%d\",\"recursive\":true}", which);
-	rpc("files.copy", "{\"src\":\"%s\",\"dst\":\"g%d\",\"overwrite\":true}",
-	    a->file, which);
-	rpc("files.copy",
-	    "{\"src\":\"g%d\",\"dst\":\"%s/g%d\",\"overwrite\":true}", which,
-	    a->dir, which);
-	rpc("files.edit",
-	    "{\"path\":\"%s\",\"edits\":[{\"old_text\":\"inside\","
-	    "\"new_text\":\"within\"}]}",
-	    a->file);
-	rpc("files.search", "{\"root\":\"%s\",\"pattern\":\"marker\"}", a->dir);
-	snprintf(target, sizeof(target), "/files/list?path=%s&recursive=true",
-	    a->dir);
-	call("GET", target, NULL);
-	get("export", a->dir);
-	rpc("files.archive",
-	    "{\"sources\":[\"%s\"],\"dest\":\"a%d.tar\",\"overwrite\":true}",
-	    a->dir, which);
-}
-
-/* Every operation once, on what is under attack. */
-static void
-round_of(const struct attack *a, int which, unsigned n)
-{
-	char target[512];
-
-	get("download-stream", a->file);
-	get("list", a->dir);
-	get("stat", a->file);
-	snprintf(
-	    target, sizeof(target), "/files/upload-stream?path=%s", a->file);
-	call("PUT", target, "by a client\n");
-	snprintf(target, sizeof(target), "/files/upload-stream?path=%s/u%d",
-	    a->dir, which);
-	call("PUT", target, "by a client\n");
-	rpc("files.mkdir", "{\"path\":\"%s/k%d/k\",\"parents\":true}", a->dir,
-	    which);
-	rpc("files.move",
-	    "{\"src\":\"%s/u%d\",\"dst\":\"%s/v%d\",\"overwrite\":true}",
-	    a->dir, which, a->dir, which);
-	/* into and out of what is swapped */
-	rpc("files.move",
-	    "{\"src\":\"%s/v%d\",\"dst\":\"s%d\",\"overwrite\":true}", a->dir,
-	    which, which);
-	rpc("files.move",
-	    "{\"src\":\"s%d\",\"dst\":\"%s/v%d\",\"overwrite\":true}", which,
-	    a->dir, which);
-	get("list", a->dir);
-	get("download-stream", a->file);
-	rpc("files.delete", "{\"path\":\"%s/k%d\",\"recursive\":true}", a->dir,
-	    which);
-	rpc("files.delete", "{\"path\":\"%s\"}", a->file);
-	trees(a, which);
-	if (n % 4 == 0)
-		rpc("files.delete", "{\"path\":\"%s\",\"recursive\":true}",
-		    a->dir);
-	if (n % 4 == 1) {
-		rpc("commands.run", "{\"argv\":[\"cat\",\"f\"],\"cwd\":\"%s\"}",
-		    a->dir);
-		rpc("commands.run", "{\"argv\":[\"ls\"],\"cwd\":\"%s\"}",
-		    a->dir);
-	}
-}
-
 /* ---- processes of a race ---- */
 
 static int
@@ -294,7 +168,7 @@ client(const struct attack *a, int which)
 	unsigned n;
 
 	for (n = 0; running(); n++)
-		round_of(a, which, n);
+		client_round(&st, tally, a, which, n);
 }
 
 /* What a service that trusts names would have sent. */
@@ -341,6 +215,21 @@ take_part(const struct attack *a, int who)
 	_exit(0);
 }
 
+/* What was called at all, and what of it came through once. */
+static void
+note_ops(void)
+{
+	size_t i;
+
+	for (i = 0; i < client_nops; i++) {
+		if (tally->op_done[i] + tally->op_refused[i] == 0) {
+			fprintf(stderr, "never called: %s\n", client_ops[i]);
+			tally->wrong++;
+		}
+		before->op_done[i] += tally->op_done[i];
+	}
+}
+
 static void
 race(const struct attack *a)
 {
@@ -382,6 +271,8 @@ test_attack(void **state)
 	race(a);
 	assert_int_equal(tally->leaks, 0);
 	assert_int_equal(tally->internal, 0);
+	note_ops();
+	assert_int_equal(tally->wrong, 0);
 	assert_false(held_inside());
 	assert_true(sum_of("r") == r);
 	assert_true(sum_of("w/v") == v);
@@ -404,10 +295,11 @@ begin(void **state)
 {
 	size_t i;
 
-	tally = mmap(NULL, sizeof(*tally), PROT_READ | PROT_WRITE,
+	tally = mmap(NULL, 2 * sizeof(*tally), PROT_READ | PROT_WRITE,
 	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (tally == MAP_FAILED)
 		die("mmap");
+	before = tally + 1;
 	stage_new(&st, build, user);
 	if (components != NULL)
 		stage_replace(&st, "abx-pathd", components);
@@ -421,7 +313,8 @@ begin(void **state)
 	    "{\"allow\":[\"files.list\",\"files.stat\",\"files.download\","
 	    "\"files.upload\",\"files.mkdir\",\"files.move\","
 	    "\"files.delete\",\"files.copy\",\"files.edit\","
-	    "\"files.search\",\"files.export\",\"files.archive\"],"
+	    "\"files.search\",\"files.export\",\"files.archive\","
+	    "\"files.import\",\"files.watch\"],"
 	    "\"principals\":\"id:alice\","
 	    "\"paths\":{\"roots\":[\"@/w\"],\"deny\":[\"@/w/v\"]}},"
 	    "{\"allow\":[\"commands.run\"],\"principals\":\"id:alice\","
@@ -440,11 +333,20 @@ begin(void **state)
 	return 0;
 }
 
+/* An operation that never once came through was not attacked either. */
 static int
 finish(void **state)
 {
+	int r = 0;
+	size_t i;
+
+	for (i = 0; i < client_nops; i++)
+		if (before->op_done[i] == 0) {
+			fprintf(stderr, "never done: %s\n", client_ops[i]);
+			r = -1;
+		}
 	stage_free(&st);
-	return 0;
+	return r;
 }
 
 int

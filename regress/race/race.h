@@ -28,6 +28,8 @@ extern const size_t nattacks;
 /* Temporary names that were replaced by links, in this process. */
 extern uint64_t attack_planted;
 
+#define CLIENT_OPS_MAX 32
+
 /* Counts that all processes of a race share. */
 struct tally {
 	uint64_t moves;	   /* of the attacker */
@@ -39,7 +41,16 @@ struct tally {
 	uint64_t leaks;	   /* answers that hold what they must not */
 	uint64_t naive;	   /* times that a plain open(2) was fooled */
 	uint64_t naive_ok;
+	uint64_t wrong; /* 400: the client made no sense */
+	uint64_t op_done[CLIENT_OPS_MAX], op_refused[CLIENT_OPS_MAX];
 	int stop;
 };
+
+/* client.c: every operation that touches a path once, on what is under
+ * attack; which: the number of the client, n: of the round. */
+void client_round(const struct stage *, struct tally *, const struct attack *,
+    int which, unsigned n);
+extern const char *const client_ops[];
+extern const size_t client_nops;
 
 #endif
