@@ -365,26 +365,31 @@ jail_parent(pid_t ppid)
 		fatal("PR_SET_NO_NEW_PRIVS");
 }
 
+/* As many descriptors as are wanted, or, where the hard limit is lower and may
+ * not be raised, as many as there can be. */
+static void
+jail_nofile(rlim_t want)
+{
+	struct rlimit rl = {want, want}, is;
+
+	if (getrlimit(RLIMIT_NOFILE, &is) == -1)
+		fatal("RLIMIT_NOFILE");
+	if (setrlimit(RLIMIT_NOFILE, &rl) == 0)
+		return;
+	if (errno != EPERM)
+		fatal("RLIMIT_NOFILE");
+	log_warnx("only %llu descriptors are allowed, %llu are wanted",
+	    (unsigned long long)is.rlim_max, (unsigned long long)want);
+	rl.rlim_cur = rl.rlim_max = is.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &rl) == -1)
+		fatal("RLIMIT_NOFILE");
+}
+
 void
 jail_drop(const struct jail *j, int root, uid_t uid, gid_t gid)
 {
-	struct rlimit rl;
-
-	if (j->nofile != 0) {
-		if (getrlimit(RLIMIT_NOFILE, &rl) == -1)
-			fatal("RLIMIT_NOFILE");
-		if (rl.rlim_max < j->nofile && !root)
-			log_warnx("only %llu descriptors are allowed, %llu "
-				  "are wanted",
-			    (unsigned long long)rl.rlim_max,
-			    (unsigned long long)j->nofile);
-		if (root || rl.rlim_max >= j->nofile)
-			rl.rlim_max = rl.rlim_cur = j->nofile;
-		else
-			rl.rlim_cur = rl.rlim_max;
-		if (setrlimit(RLIMIT_NOFILE, &rl) == -1)
-			fatal("RLIMIT_NOFILE");
-	}
+	if (j->nofile != 0)
+		jail_nofile(j->nofile);
 	if (j->empty_root)
 		jail_empty_root(root);
 	jail_ids(root, uid, gid);

@@ -104,6 +104,17 @@ journal_done(const struct pathd *pd)
 		(void)journal_lock(pd, F_UNLCK, 0);
 }
 
+/* Remove a name whose inode was not known yet: what has just been made is
+ * empty. */
+static size_t
+sweep_early(int dir, const char *name, const struct stat *st)
+{
+	if (S_ISDIR(st->st_mode))
+		return unlinkat(dir, name, AT_REMOVEDIR) == 0;
+	return S_ISREG(st->st_mode) && st->st_size == 0 &&
+	       unlinkat(dir, name, 0) == 0;
+}
+
 /* Remove one name if it is still what was written down. */
 static size_t
 sweep_name(const struct walk_root *r, const char *rel, dev_t dev, ino_t dino,
@@ -118,8 +129,10 @@ sweep_name(const struct walk_root *r, const char *rel, dev_t dev, ino_t dino,
 		return 0;
 	if (fstat(dir, &st) == 0 && st.st_dev == dev && st.st_ino == dino &&
 	    fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    st.st_dev == dev && st.st_ino == ino) {
-		if (S_ISREG(st.st_mode))
+	    st.st_dev == dev && (ino == 0 || st.st_ino == ino)) {
+		if (ino == 0)
+			gone = sweep_early(dir, name, &st);
+		else if (S_ISREG(st.st_mode))
 			gone = unlinkat(dir, name, 0) == 0;
 		else if (S_ISDIR(st.st_mode))
 			gone = tree_remove(dir, name) == C_OK;
@@ -205,6 +218,15 @@ sweep_all(const struct pathd *pd)
 			have = 0;
 	}
 	return gone;
+}
+
+int
+journal_busy(const struct pathd *pd)
+{
+	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+	return pd->journal != -1 && fcntl(pd->journal, F_GETLK, &l) == 0 &&
+	       l.l_type != F_UNLCK;
 }
 
 size_t

@@ -20,13 +20,15 @@ void journal_name(char *out);
 int journal_is_name(const char *);
 
 /* Write down that name, in the directory dir beneath root, is about to become
- * the inode ino, and hold off sweeps until journal_done.  full is the path of
- * the target below the root.  Without a journal nothing happens.  0, or -1
- * with errno. */
+ * the inode ino (0: one that is not made yet), and hold off sweeps until
+ * journal_done.  full is the path of the target below the root.  Without a
+ * journal nothing happens.  0, or -1 with errno. */
 int journal_add(const struct pathd *, const struct walk_root *,
     const char *full, int dir, const char *name, ino_t ino);
 void journal_done(const struct pathd *);
 
+/* 1 while another process holds sweeps off. */
+int journal_busy(const struct pathd *);
 /* Remove what is written down and still there as the same inode, trees
  * included, then empty the journal; skipped when a commit is under way.
  * Returns how many names were removed. */

@@ -13,6 +13,7 @@
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <event2/event.h>
@@ -75,6 +76,17 @@ pathd_jail(const struct proc_conf *pc, struct jail *j)
 	j->nofile = 4096;
 }
 
+/* Workers of a pathd that was killed die with it, but not at once. */
+static void
+sweep_wait(void)
+{
+	const struct timespec ts = {0, 10 * 1000 * 1000};
+	int i;
+
+	for (i = 0; i < 100 && journal_busy(&pd); i++)
+		(void)nanosleep(&ts, NULL);
+}
+
 /* Roots are what the run user can reach, so they are opened as that user. */
 static void
 pathd_opened(const struct proc_conf *pc, struct jail *j)
@@ -94,6 +106,7 @@ pathd_opened(const struct proc_conf *pc, struct jail *j)
 		j->paths[j->npaths].fd = pd.roots.v[i].fd;
 		j->paths[j->npaths++].rights = JR_READ | JR_WRITE;
 	}
+	sweep_wait();
 	if ((n = journal_sweep(&pd)) > 0)
 		log_info("removed %zu temporaries of a crash", n);
 	log_info("%zu roots, walking with %s", pd.roots.n,

@@ -28,6 +28,7 @@
 #include "pathd/worker.h"
 
 #define WATCH_S 5
+#define SWEEP_TRIES 3
 #define IDLE_US (10ULL * 1000 * 1000)  /* before a worker too many goes */
 #define HANG_US (60ULL * 1000 * 1000)  /* without progress */
 #define QUEUE_US (60ULL * 1000 * 1000) /* without a worker */
@@ -44,6 +45,7 @@ struct task {
 	size_t len;
 	int begun;	/* PUT_ANS or LIST_ANS went out */
 	int closed;	/* answered for good, or cancelled */
+	int tries;	/* of a sweep */
 	uint64_t since; /* queued */
 };
 TAILQ_HEAD(taskq, task);
@@ -187,18 +189,20 @@ task_unqueue(struct task *t)
 	pool.queued--;
 }
 
-/* A task of our own, that nobody waits for: a tree may take long to go. */
+/* A task of our own, that nobody waits for: a tree may take long to go.  tries:
+ * how many workers were lost over it. */
 static void
-pool_sweep(void)
+pool_sweep(int tries)
 {
 	struct task *t = task_queued(0);
 
-	if (t != NULL || pool.pd->journal == -1)
+	if (t != NULL || pool.pd->journal == -1 || tries > SWEEP_TRIES)
 		return;
 	if ((t = calloc(1, sizeof(*t))) == NULL)
 		fatal("calloc");
 	t->type = PW_SWEEP;
 	t->closed = 1;
+	t->tries = tries;
 	t->since = proc_now_us();
 	TAILQ_INSERT_TAIL(&pool.queue, t, entry);
 	pool.queued++;
@@ -234,8 +238,7 @@ worker_drop(struct worker *w, enum code code)
 	if (t == NULL)
 		return;
 	task_fail(t, code);
-	if (t->type != PW_SWEEP)
-		pool_sweep();
+	pool_sweep(t->type == PW_SWEEP ? t->tries + 1 : 0);
 	task_free(t);
 }
 
@@ -247,7 +250,7 @@ worker_free(struct worker *w)
 	w->task = NULL;
 	worker_enter(w, W_IDLE);
 	if (t->type != PW_SWEEP && journal_large(pool.pd))
-		pool_sweep();
+		pool_sweep(0);
 	task_free(t);
 	w->since = proc_now_us();
 	pool_dispatch();

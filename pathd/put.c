@@ -76,9 +76,43 @@ kind_check(const struct put *p)
 	return C_OK;
 }
 
+/* A named temporary is written down before it is made, and again when its inode
+ * is known; sweeps are held off as long as it lives.  It may lie in a directory
+ * above that of the target, up to name. */
+static int
+file_journal(struct upload *u, const char *name, ino_t ino)
+{
+	char path[ABX_PATH_MAX + 1];
+
+	/* journal_add takes the directory of the path it is given. */
+	(void)snprintf(
+	    path, sizeof(path), "%.*sx", (int)(name - u->full), u->full);
+	return journal_add(u->pd, u->root, path, u->dir, u->temp, ino);
+}
+
+static int
+file_named(struct upload *u, const char *name)
+{
+	struct stat st;
+
+	journal_name(u->temp);
+	if (file_journal(u, name, 0) == -1) {
+		u->temp[0] = '\0';
+		return -1;
+	}
+	u->fd = openat(u->dir, u->temp,
+	    O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC, 0600);
+	if (u->fd == -1) {
+		u->temp[0] = '\0';
+		journal_done(u->pd);
+		return -1;
+	}
+	return fstat(u->fd, &st) == -1 ? -1 : file_journal(u, name, st.st_ino);
+}
+
 /* Not readable to others before it is whole, whatever mode it will have. */
 static int
-file_new(struct upload *u)
+file_new(struct upload *u, const char *name)
 {
 	if (!named) {
 		u->fd =
@@ -88,31 +122,7 @@ file_new(struct upload *u)
 		if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)
 			return -1;
 	}
-	journal_name(u->temp);
-	u->fd = openat(u->dir, u->temp,
-	    O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC, 0600);
-	if (u->fd == -1)
-		u->temp[0] = '\0';
-	return u->fd == -1 ? -1 : 0;
-}
-
-/* A named temporary is written down at once and sweeps are held off as long
- * as it lives; it may lie in a directory above that of the target. */
-static int
-file_journal(struct upload *u, const char *name)
-{
-	char path[ABX_PATH_MAX + 1];
-	struct stat st;
-	int n;
-
-	if (u->temp[0] == '\0')
-		return 0;
-	if (fstat(u->fd, &st) == -1)
-		return -1;
-	n = (int)(name - u->full);
-	/* journal_add takes the directory of the path it is given. */
-	(void)snprintf(path, sizeof(path), "%.*sx", n, u->full);
-	return journal_add(u->pd, u->root, path, u->dir, u->temp, st.st_ino);
+	return file_named(u, name);
 }
 
 enum code
@@ -142,7 +152,7 @@ upload_open(struct upload *u, const struct pathd *pd, const struct put *put)
 		code = C_FS_NOT_FOUND;
 	if (code != C_OK)
 		return code;
-	if (file_new(u) == -1 || file_journal(u, name) == -1)
+	if (file_new(u, name) == -1)
 		return beneath_act_code(errno);
 	return C_OK;
 }

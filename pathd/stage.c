@@ -20,8 +20,8 @@
 
 #define OPEN_DIR (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
 
-/* Write the name down; journal_add takes the directory of the path that it is
- * given. */
+/* Write the name down: before the directory is made, and again when its inode
+ * is known.  journal_add takes the directory of the path that it is given. */
 static int
 stage_journal(struct stage *s)
 {
@@ -35,9 +35,11 @@ stage_make(struct stage *s)
 	enum code code;
 
 	journal_name(s->name);
-	if (mkdirat(s->up.fd, s->name, 0700) == -1) {
+	s->ino = 0;
+	if (stage_journal(s) == -1 || mkdirat(s->up.fd, s->name, 0700) == -1) {
 		code = beneath_act_code(errno);
 		s->name[0] = '\0';
+		journal_done(s->pd);
 		return code;
 	}
 	s->fd = openat(s->up.fd, s->name, OPEN_DIR);
@@ -53,6 +55,7 @@ stage_make(struct stage *s)
 	/* not ours to empty when it was swapped: it can only go when empty */
 	(void)unlinkat(s->up.fd, s->name, AT_REMOVEDIR);
 	s->name[0] = '\0';
+	journal_done(s->pd);
 	return code;
 }
 

@@ -89,7 +89,9 @@ tree_resume(struct tree *t)
 
 	t->path[lv->len] = '\0';
 	if (lseek(lv->fd, lv->next, SEEK_SET) == -1)
-		return beneath_act_code(errno);
+		/* so ext4 says of a directory that was removed meanwhile */
+		return errno == EINVAL ? C_POL_PATH_CHANGED
+				       : beneath_act_code(errno);
 	return C_OK;
 }
 
@@ -258,11 +260,12 @@ tree_remove(int dir, const char *name)
 	fd = openat(dir, name,
 	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd == -1)
-		return beneath_walk_code(errno);
+		return errno == ENOENT ? C_OK : beneath_walk_code(errno);
 	/* some file systems skip entries while others go */
 	for (i = 0; i < 8 && code == C_OK; i++) {
 		code = tree_walk(fd, "", &gone_ops, NULL);
-		if (code != C_OK || unlinkat(dir, name, AT_REMOVEDIR) == 0)
+		if (code != C_OK || unlinkat(dir, name, AT_REMOVEDIR) == 0 ||
+		    errno == ENOENT)
 			break;
 		if (errno != ENOTEMPTY)
 			code = beneath_act_code(errno);

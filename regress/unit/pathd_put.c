@@ -315,6 +315,44 @@ test_journal(void **state)
 	tmp_free(&t);
 }
 
+/* Names whose inode was not written down: only what is empty can be what was
+ * being made. */
+static void
+test_journal_early(void **state)
+{
+	static const struct {
+		const char *text; /* NULL: a directory */
+		int inner, gone;
+	} rows[] = {{"", 0, 1}, {"x", 0, 0}, {NULL, 0, 1}, {NULL, 1, 0}};
+	char name[JOURNAL_NAME_LEN + 1], path[256], inner[300];
+	struct tmp t;
+	size_t i;
+
+	tmp_new(&t);
+	roots_open(&t.pd.roots);
+	t.pd.journal = open(
+	    at(&t, "journal"), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	for (i = 0; i < nitems(rows); i++) {
+		journal_name(name);
+		snprintf(path, sizeof(path), "w/%s", name);
+		snprintf(inner, sizeof(inner), "%s/x", path);
+		if (rows[i].text == NULL)
+			make_dir(&t, path);
+		else
+			make_file(&t, path, rows[i].text);
+		if (rows[i].inner)
+			make_file(&t, inner, "mine");
+		assert_int_equal(journal_add(&t.pd, &t.pd.roots.v[0], "target",
+				     t.pd.roots.v[0].fd, name, 0),
+		    0);
+		journal_done(&t.pd);
+		assert_int_equal(journal_sweep(&t.pd), rows[i].gone);
+		assert_int_equal(there(&t, path), !rows[i].gone);
+	}
+	close(t.pd.journal);
+	tmp_free(&t);
+}
+
 /* Uploads with a journal, and a crash before the commit. */
 static void
 test_journal_crash(void **state)
@@ -357,6 +395,7 @@ main(void)
 	    cmocka_unit_test(test_changes),
 	    cmocka_unit_test(test_parents_undone),
 	    cmocka_unit_test(test_journal),
+	    cmocka_unit_test(test_journal_early),
 	    cmocka_unit_test(test_journal_crash),
 	};
 

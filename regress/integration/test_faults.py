@@ -1,0 +1,357 @@
+# SPDX-License-Identifier: ISC
+"""Files when things break: every process killed in the middle of every
+operation that writes, a disk that is full, read-only or over its quota, and
+no descriptors left."""
+import io
+import os
+import shutil
+import signal
+import subprocess
+import tarfile
+import time
+
+from abxtest import (SLOW, Case, Conn, World, comm, family, needs_root,
+                     proc_stat, quoted, still_there, timeout, until)
+
+MINE = [".abx-mine", ".abx-" + "0" * 32]  # of a user who likes such names
+
+
+def rules(*roots):
+    return {"restart_limit": 100, "rules": [
+        {"allow": ["files.**", "group:files"], "paths": {
+            "roots": list(roots)}},
+        {"allow": "commands.run", "commands": {"allow": ["true"],
+                                               "cwd": roots[0]}}]}
+
+
+def tar(*members):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as t:
+        for name, data in members:
+            m = tarfile.TarInfo(name)
+            m.size, m.mode = len(data), 0o644
+            t.addfile(m, io.BytesIO(data))
+    return out.getvalue()
+
+
+def temporaries(top):
+    return [n for _, ds, fs in os.walk(top) for n in ds + fs
+            if n.startswith(".abx-") and n not in MINE]
+
+
+def tree(top):
+    """{name: content} of everything below."""
+    found = {}
+    for at, ds, fs in os.walk(top):
+        for n in ds:
+            found[os.path.relpath(os.path.join(at, n), top)] = None
+        for n in fs:
+            with open(os.path.join(at, n), "rb") as f:
+                found[os.path.relpath(os.path.join(at, n), top)] = f.read()
+    return found
+
+
+class Kill(Case):
+    """kill -9 in the middle."""
+
+    VICTIMS = ("abxd", "abx-listener", "abx-monitor", "abx-pathd", "worker",
+               "abx-execd")
+
+    @classmethod
+    def fill(cls, w):
+        for i in range(1500):
+            w.put(f"w/many/{i // 100}/{i}", b"x" * 3000)
+        w.put("w/noise", os.urandom(60_000_000))
+
+    @classmethod
+    def conf(cls, w):
+        return rules(w.w)
+
+    def half(self, conn, target, data):
+        """An upload of which half has arrived."""
+        conn.send(self.svc.build("PUT", target, data[:len(data) // 2],
+                                 headers={"Content-Length": str(len(data))}))
+
+    def begin(self, op, conn):
+        """Start the operation; return when it is under way."""
+        if op == "upload":
+            self.half(conn, "/files/upload-stream?path=at/old", b"n" * 400_000)
+            time.sleep(0.15)
+        elif op == "import":
+            self.half(conn, "/files/import?path=at", tar(
+                ("old", b"new"), ("more/x", b"y" * 600_000)))
+            self.assertTrue(until(5, lambda: temporaries(self.at), 0.002))
+        else:
+            args = {"copy": {"src": "many", "dst": "at/new"},
+                    "archive": {"sources": ["noise", "many"],
+                                "dest": "at/new.tar.gz"}}[op]
+            conn.send(self.svc.build("POST", "/rpc/files." + op, args))
+            if op == "copy":
+                self.assertTrue(until(5, lambda: temporaries(self.at),
+                                      0.0005))
+            else:
+                time.sleep(0.2)
+
+    def kill(self, victim):
+        procs = dict(self.svc.family())
+        if victim == "abxd":
+            pids = [self.svc.proc.pid]
+        elif victim == "worker":
+            pids = [p for p in family(self.svc.kid("abx-pathd"))
+                    if comm(p) == "abx-pathd"]
+            self.assertTrue(pids)
+        else:
+            pids = [self.svc.kid(victim)]
+        gone = {p: proc_stat(p)[1] for p in pids}
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        if victim in ("abxd", "abx-monitor"):
+            self.svc.proc.wait(10)
+            self.eq(still_there(procs, 3 * SLOW), {}, "left over")
+        else:
+            self.eq(still_there(gone, 5), {})
+
+    def once(self, op, victim):
+        w = self.world
+        shutil.rmtree(w / "w/at", ignore_errors=True)
+        w.put("w/at/old", "the old content")
+        for name in MINE:
+            w.put("w/at/" + name, "mine")
+        w.own("w/at")
+        self.at = w / "w/at"
+        before = tree(self.at)
+        self.svc.revive()
+        self.svc.rough = True
+        self.assertTrue(until(10 * SLOW, lambda: self.svc.stat(
+            "noise").status == 200))
+        with Conn(self.svc) as c:
+            self.begin(op, c)
+            self.kill(victim)
+            if victim in ("abx-pathd", "worker"):
+                self.refused(c.reply(), 503, "server.unavailable")
+            elif victim == "abx-execd" and op in ("copy", "archive"):
+                self.ok(c.reply())  # that was none of its business
+                before = None
+        self.svc.revive()
+        self.assertTrue(until(10 * SLOW, lambda: self.svc.stat(
+            "noise").status == 200), "serves again")
+        self.assertTrue(until(5 * SLOW, lambda: not temporaries(self.at)),
+                        temporaries(self.at))
+        if before is not None:
+            self.assertTrue(until(5 * SLOW, lambda: tree(self.at) == before),
+                            sorted(tree(self.at)))
+        else:
+            self.eq(w.get("w/at/old"), b"the old content")
+        for name in MINE:
+            self.eq(w.get("w/at/" + name), b"mine")
+
+    def every(self, op):
+        for victim in self.VICTIMS:
+            with self.subTest(victim):
+                self.once(op, victim)
+
+    @timeout(180)
+    def test_upload(self):
+        self.every("upload")
+
+    @timeout(180)
+    def test_import(self):
+        self.every("import")
+
+    @timeout(180)
+    def test_copy(self):
+        self.every("copy")
+
+    @timeout(180)
+    def test_archive(self):
+        self.every("archive")
+
+
+@needs_root
+class Disk(Case):
+    """A small file system beside the usual one, in a mount namespace of its
+    own, so that nothing stays mounted."""
+
+    def serve(self, options, more=""):
+        w = World()
+        self.addCleanup(w.remove)
+        os.mkdir(w / "small")
+        w.put("w/big", os.urandom(6 << 20))
+        for i in range(40):
+            w.put(f"w/tree/{i}", os.urandom(200_000))
+        w.put("w/doc", "a" * 100)
+        w.own()
+        script = (f"mount -t tmpfs -o {options} none {w.dir}/small && "
+                  f"chown abx {w.dir}/small && {more or 'true'} && "
+                  'exec "$@"')
+        probe = subprocess.run(["unshare", "-m", "--propagation", "private",
+                                "sh", "-c", script, "sh", "true"],
+                               capture_output=True)
+        if probe.returncode:
+            self.skipTest(probe.stderr.decode().strip())
+        self.w = w
+        return self.start(rules(w.w, w / "small"), world=w, before=(
+            "unshare", "-m", "--propagation", "private", "sh", "-c", script,
+            "sh"))
+
+    def small(self, name):
+        return f"{self.w.dir}/small/{name}"
+
+    def there(self, svc):
+        """What is in the small one, as the service tells it."""
+        got = svc.list(self.small("."), "&recursive=true").json["entries"]
+        return {e["name"]: e["size"] for e in got}
+
+    def fill_up(self, svc):
+        """Every operation that writes more than there is room for."""
+        big, small = self.w / "w/big", self.small
+        old = os.urandom(300_000)
+        self.ok(svc.upload(small("f"), old), 201)
+        self.ok(svc.upload(small("t"), b"x" * 1000), 201)
+        before = self.there(svc)
+        data = tar(("f", b"new"), ("a", b"y" * 500_000),
+                   ("b", os.urandom(3 << 20)))
+        for what, call in (
+                ("upload", lambda: svc.upload(small("f"), b"x" * (5 << 20))),
+                ("new upload", lambda: svc.upload(small("g"),
+                                                  b"x" * (5 << 20))),
+                ("JSON upload", lambda: svc.rpc("files.upload", {
+                    "path": small("f"), "content": "x" * (5 << 20)})),
+                ("copy", lambda: svc.rpc("files.copy", {
+                    "src": big, "dst": small("f"), "overwrite": True})),
+                ("copy of a tree", lambda: svc.rpc("files.copy", {
+                    "src": self.w / "w/tree", "dst": small("tree")})),
+                ("import", lambda: svc.call(
+                    "PUT", "/files/import?path=" + quoted(small("")), data)),
+                ("archive", lambda: svc.rpc("files.archive", {
+                    "sources": [big], "dest": small("new.tar")})),
+                ("edit", lambda: svc.rpc("files.edit", {
+                    "path": small("t"), "edits": [
+                        {"find": "x", "replace": "z" * 9000,
+                         "count": 1000}]}))):
+            r = call()
+            self.refused(r, 507, "fs.no_space", what=what)
+            self.eq(self.there(svc), before, what)
+        self.eq(svc.download(small("f")).body == old, True, "the old content")
+        self.eq(svc.download(small("t")).body, b"x" * 1000)
+        self.ok(svc.upload(small("g"), b"x" * 1000), 201)
+
+    def test_ENOSPC(self):
+        self.fill_up(self.serve("size=2m,mode=0755"))
+
+    def test_EDQUOT(self):
+        self.fill_up(self.serve("size=64m,mode=0755,usrquota,"
+                                "usrquota_block_hardlimit=2m"))
+
+    def test_no_inodes(self):
+        svc = self.serve("size=8m,nr_inodes=8,mode=0755")
+        small = self.small
+        self.ok(svc.upload(small("f"), b"old"), 201)
+        self.refused(svc.rpc("files.copy", {
+            "src": self.w / "w/tree", "dst": small("tree")}), 507,
+            "fs.no_space")
+        self.refused(svc.call(
+            "PUT", "/files/import?path=" + quoted(small("")),
+            tar(*((f"d/{i}", b"x") for i in range(10)), ("f", b"new"))), 507,
+            "fs.no_space")
+        self.eq(self.there(svc), {"f": 3})
+        self.eq(svc.download(small("f")).body, b"old")
+        for i in range(6):
+            svc.rpc("files.mkdir", {"path": small(f"d{i}")})
+        self.refused(svc.rpc("files.mkdir", {"path": small("more")}), 507,
+                     "fs.no_space")
+        self.refused(svc.upload(small("more"), b""), 507, "fs.no_space")
+        self.refused(svc.upload(small("a/b/c"), b""), 507, "fs.no_space")
+        self.eq("a" in self.there(svc), False, "parents that it made")
+
+    def test_EROFS(self):
+        svc = self.serve(
+            "size=2m,mode=0755",
+            'd=$(findmnt -nrt tmpfs -o TARGET | tail -1) && '
+            'echo old >$d/f && mkdir $d/d && echo x >$d/d/x && '
+            'chown -R abx $d && mount -o remount,ro $d')
+        small = self.small
+        before = self.there(svc)
+        self.eq(before, {"f": 4, "d": before.get("d"), "x": 2})
+        for what, r in (
+                ("upload", svc.upload(small("f"), b"new")),
+                ("new upload", svc.upload(small("g"), b"new")),
+                ("mkdir", svc.rpc("files.mkdir", {"path": small("k")})),
+                ("delete", svc.rpc("files.delete", {"path": small("f")})),
+                ("delete of a tree", svc.rpc("files.delete", {
+                    "path": small("d"), "recursive": True})),
+                ("move", svc.rpc("files.move", {"src": small("f"),
+                                                "dst": small("g")})),
+                ("copy", svc.rpc("files.copy", {"src": self.w / "w/doc",
+                                                "dst": small("g")})),
+                ("edit", svc.rpc("files.edit", {
+                    "path": small("f"),
+                    "edits": [{"find": "old", "replace": "new"}]})),
+                ("archive", svc.rpc("files.archive", {
+                    "sources": [small("f")], "dest": small("g.tar")})),
+                ("import", svc.call("PUT", "/files/import?path=" +
+                                    quoted(small("")), tar(("g", b"x"))))):
+            self.refused(r, 403, "fs.permission", what=what)
+        self.eq(self.there(svc), before)
+        self.eq(svc.download(small("f")).body, b"old\n")
+
+    def test_EXDEV(self):
+        """A move never becomes a copy; a copy works."""
+        svc = self.serve("size=2m,mode=0755")
+        for src, dst in ((self.w / "w/doc", self.small("doc")),
+                         (self.w / "w/tree", self.small("tree"))):
+            self.refused(svc.rpc("files.move", {"src": src, "dst": dst}), 400,
+                         "args.invalid")
+        self.eq(self.there(svc), {})
+        self.eq(len(os.listdir(self.w / "w/tree")), 40)
+        self.ok(svc.rpc("files.copy", {"src": self.w / "w/doc",
+                                       "dst": self.small("doc")}))
+        self.eq(self.there(svc), {"doc": 100})
+
+
+class Names(Case):
+    @classmethod
+    def fill(cls, w):
+        w.put("w/t/x", b"x")
+
+    @classmethod
+    def conf(cls, w):
+        return rules(w.w)
+
+    def test_ENAMETOOLONG(self):
+        svc, long = self.svc, "n" * 256
+        for r in (svc.upload(long, b"x"), svc.stat(long), svc.list(long),
+                  svc.rpc("files.mkdir", {"path": "a/" + long,
+                                          "parents": True}),
+                  svc.rpc("files.copy", {"src": "t", "dst": long}),
+                  svc.rpc("files.move", {"src": "t", "dst": long}),
+                  svc.rpc("files.delete", {"path": long}),
+                  svc.rpc("files.archive", {"sources": ["t"],
+                                            "dest": long + ".tar"}),
+                  svc.call("PUT", "/files/import?path=t",
+                           tar((long, b"x")))):
+            self.refused(r, 400, "fs.name_too_long")
+        self.eq(os.path.exists(self.world / "w/a"), False)
+        self.ok(svc.upload("n" * 255, b"x"), 201)
+        self.ok(svc.rpc("files.delete", {"path": "n" * 255}))
+
+
+class Descriptors(Case):
+    def test_EMFILE(self):
+        """No descriptors left in pathd's workers: a directory each level."""
+        w = World()
+        self.addCleanup(w.remove)
+        w.put("w/t/" + "/".join("d" * 60) + "/x", b"x")
+        w.own()
+        svc = self.start(rules(w.w), world=w,
+                         before=("prlimit", "--nofile=56:56"))
+        for r in (svc.rpc("files.copy", {"src": "t", "dst": "c1"}),
+                  svc.rpc("files.delete", {"path": "t", "recursive": True}),
+                  svc.rpc("files.move", {"src": "t", "dst": "t2"})):
+            self.refused(r, 503, "fs.too_many_open")
+        self.eq(sorted(tree(w.w + "/t")), sorted(
+            "/".join("d" * n) for n in range(1, 61)) + [
+                "/".join("d" * 60) + "/x"])
+        self.eq(temporaries(w.w), [])
+        self.eq(os.path.exists(w.w + "/c1"), False)
+        self.ok(svc.upload("f", b"x"), 201)
