@@ -86,7 +86,7 @@ MONITOR_SRC = monitor/main.c monitor/filter.c monitor/gate.c monitor/req.c \
 	monitor/principal.c monitor/limits.c monitor/answer.c monitor/step.c \
 	monitor/work.c monitor/work_files.c monitor/work_run.c \
 	monitor/worker.c monitor/worker_files.c monitor/peers.c \
-	monitor/core.c monitor/audit.c monitor/snap.c monitor/control.c \
+	monitor/core.c monitor/audit.c monitor/snap.c monitor/control.c monitor/top.c \
 	monitor/idem.c monitor/host.c monitor/proc.c monitor/proc_ops.c \
 	monitor/proctab.c monitor/peerid.c monitor/load.c \
 	monitor/confset.c monitor/conffile.c monitor/confdirs.c
@@ -103,7 +103,7 @@ CTL_SRC = monitor/ctl/main.c monitor/ctl/show.c monitor/ctl/check.c \
 	monitor/ctl/client.c monitor/ctl/where.c monitor/ctl/resp.c \
 	monitor/ctl/sse.c monitor/ctl/bar.c monitor/ctl/ls.c \
 	monitor/ctl/get.c monitor/ctl/put.c monitor/ctl/change.c \
-	monitor/ctl/run.c monitor/ctl/run_follow.c \
+	monitor/ctl/run.c monitor/ctl/run_follow.c monitor/ctl/top.c \
 	monitor/confset.c monitor/conffile.c monitor/confdirs.c \
 	pathd/walk.c pathd/beneath.c
 

@@ -48,13 +48,12 @@ client_free(struct client *c)
 	free(c);
 }
 
+/* text is the call's, NULL: out of memory. */
 static void
-reply(struct client *c, uint64_t id, int ok, json_t *j)
+reply_text(struct client *c, uint64_t id, int ok, char *text)
 {
-	char *text = j == NULL ? NULL : json_dumps(j, JSON_COMPACT);
 	struct wbuf w;
 
-	json_decref(j);
 	wbuf_init(&w, IMSG_MAX_PAYLOAD);
 	wput_u8(&w, (uint8_t)ok);
 	json_raw_put(&w, text == NULL ? "{}" : text);
@@ -62,6 +61,13 @@ reply(struct client *c, uint64_t id, int ok, json_t *j)
 	if (w.err || chan_send(c->chan, CT_ANS, id, -1, w.p, w.len) == -1)
 		log_warnx("cannot answer abxctl");
 	wbuf_free(&w);
+}
+
+static void
+reply(struct client *c, uint64_t id, int ok, json_t *j)
+{
+	reply_text(c, id, ok, j == NULL ? NULL : json_dumps(j, JSON_COMPACT));
+	json_decref(j);
 }
 
 /* ---- verbs ---- */
@@ -93,6 +99,12 @@ verb_status(struct client *c, uint64_t id)
 		(layers & LAYER_NAMESPACES) != 0, "seccomp",
 		(layers & LAYER_SECCOMP) != 0, "landlock",
 		(layers & LAYER_LANDLOCK) != 0));
+}
+
+static void
+verb_top(struct client *c, uint64_t id)
+{
+	reply_text(c, id, 1, top_text());
 }
 
 static void
@@ -140,6 +152,7 @@ static const struct {
     {"reload", verb_reload},
     {"panic", verb_panic},
     {"resume", verb_resume},
+    {"top", verb_top},
 };
 
 static int

@@ -272,6 +272,8 @@ void idem_end(struct req *);
 void control_init(int fd);
 /* A reload ended: answer those who wait for it. */
 void control_reloaded(int ok, const char *text);
+/* top.c: what is going on, as JSON in a new string; NULL out of memory. */
+char *top_text(void);
 
 /* audit.c */
 void audit_init(size_t nsinks);

@@ -96,8 +96,8 @@ converse(struct imsgbuf *b, const char *verb, int *ok)
 	return j;
 }
 
-static int
-ask(const struct ctl *ctl, const char *verb, json_t **answer, int *ok)
+int
+control_ask(const struct ctl *ctl, const char *verb, json_t **answer, int *ok)
 {
 	struct imsgbuf *b;
 	char *path;
@@ -160,7 +160,7 @@ simple(struct ctl *ctl, int argc, char **argv, json_t **answer, int *ok)
 		return CTL_USAGE;
 	if (optind < argc)
 		return ctl_usage(argv[0]);
-	return ask(ctl, argv[0], answer, ok);
+	return control_ask(ctl, argv[0], answer, ok);
 }
 
 int

@@ -9,6 +9,8 @@
 
 #include <getopt.h>
 
+#include <jansson.h>
+
 #include "monitor/confset.h"
 
 /* Exit statuses; abxctl(8). */
@@ -50,6 +52,11 @@ int ctl_usage(const char *verb);
  * the errors were printed; the set must be cleared in both cases. */
 int ctl_load(struct ctl *, struct confset *);
 
+/* control.c: ask the running service one word over its control socket.
+ * *answer is the caller's, *ok what the service said; the exit status, and the
+ * reason was printed unless CTL_YES. */
+int control_ask(const struct ctl *, const char *verb, json_t **answer, int *ok);
+
 int cat_main(struct ctl *, int, char **);
 int check_main(struct ctl *, int, char **);
 int describe_main(struct ctl *, int, char **);
@@ -67,5 +74,6 @@ int reload_main(struct ctl *, int, char **);
 int rm_main(struct ctl *, int, char **);
 int run_main(struct ctl *, int, char **);
 int status_main(struct ctl *, int, char **);
+int top_main(struct ctl *, int, char **);
 
 #endif

@@ -51,6 +51,7 @@ const struct ctl_verb ctl_verbs[] = {
 	"[--session name] [--signals] [--stdin] [--] word ...",
 	"run a command on the service", run_main},
     {"status", "", "say how the running service is", status_main},
+    {"top", "[-1]", "watch what the service is doing", top_main},
     {NULL, NULL, NULL, NULL},
 };
 

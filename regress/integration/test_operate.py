@@ -171,7 +171,7 @@ class Control(Case):
     def conf(cls, w):
         return {"allow_lint_errors": True, "rules": [
             {"allow": ["core.posture", "system.info"]},
-            {"allow": "commands.run",
+            {"allow": ["commands.run", "process.start"],
              "commands": {"allow": ["true", "sleep {int}"], "cwd": w.w}}]}
 
     def test_status(self):
@@ -181,6 +181,39 @@ class Control(Case):
         self.eq([got["processes"][p]["ready"]
                  for p in ("listener", "pathd", "execd")], [True] * 3)
         self.eq(abxctl(self.svc, "status").returncode, 0)
+
+    def test_top(self):
+        done = []
+        self.eq(json.loads(abxctl(self.svc, "top", "--json").stdout),
+                {"rows": [], "more": 0})
+        threads = [threading.Thread(target=lambda: done.append(
+            self.svc.run("sleep", "4"))) for _ in range(2)]
+        for t in threads:
+            t.start()
+        pid = self.ok(self.svc.rpc("process.start", {
+            "argv": ["sleep", "5"]})).json["id"]
+
+        def rows():
+            out = abxctl(self.svc, "top", "--json")
+            return json.loads(out.stdout)["rows"]
+        self.eq(bool(until(3, lambda: len(rows()) == 3)), True, rows())
+        got = rows()
+        self.eq([(r["kind"], r["op"], r["principal"], r["argv0"])
+                 for r in got],
+                [("run", "commands.run", "root", "sleep")] * 2 +
+                [("process", "process.start", "root", "sleep")])
+        self.eq(got[2]["id"], pid[:6])
+        for r in got:
+            self.eq(len(r["id"]), 6)
+            self.among(r["age_ms"], range(0, 4000))
+        text = abxctl(self.svc, "top").stdout
+        self.eq(text.splitlines()[0], "3 running")
+        self.eq(text.count("sleep"), 3)
+        for secret in pid, ADMIN:
+            self.eq(secret in text + json.dumps(got), False)
+        for t in threads:
+            t.join()
+        self.eq(until(5, lambda: rows() == []), True, rows())
 
     def test_panic(self):
         done = []

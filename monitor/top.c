@@ -1,0 +1,110 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * What is going on right now, for abxctl top: commands, processes and other
+ * requests, whose they are and since when.  Ids only as their first characters,
+ * and of a command only its first word, as in the audit.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/entry.h"
+#include "common/proc.h"
+#include "monitor/mon.h"
+#include "monitor/proc.h"
+#include "monitor/proctab.h"
+
+#define ROWS_MAX 80 /* so that the answer fits into its message */
+#define NAME_MAX_SHOWN 64
+#define MARK_LEN 6 /* of an id */
+
+struct top {
+	struct wbuf *w;
+	size_t rows, more;
+	int runs; /* commands now; else all that is no command */
+};
+
+static void
+put_text(struct wbuf *w, const char *name, const char *text, size_t max)
+{
+	json_raw_put(w, name);
+	json_str_put(w, text, strnlen(text, max));
+}
+
+/* One row; 0 when there is no room for it. */
+static int
+row(struct top *t, const char *kind, const char *id, const char *who,
+    const char *op, const char *argv0, uint64_t age_us)
+{
+	struct wbuf *w = t->w;
+
+	if (t->rows == ROWS_MAX) {
+		t->more++;
+		return 0;
+	}
+	json_raw_put(w, t->rows++ == 0 ? "{" : ",{");
+	put_text(w, "\"kind\":", kind, NAME_MAX_SHOWN);
+	put_text(w, ",\"id\":", id, MARK_LEN);
+	put_text(w, ",\"principal\":", who, NAME_MAX_SHOWN);
+	put_text(w, ",\"op\":", op, NAME_MAX_SHOWN);
+	if (argv0 != NULL)
+		put_text(w, ",\"argv0\":", argv0, NAME_MAX_SHOWN);
+	json_raw_put(w, ",\"age_ms\":");
+	json_uint_put(w, age_us / 1000);
+	json_raw_put(w, "}");
+	return 1;
+}
+
+static void
+request(struct req *r, void *arg)
+{
+	struct top *t = arg;
+	const struct strlist *argv = &r->dec.spawn.argv;
+	int command = r->call.op == OP_commands_run && argv->n > 0;
+
+	/* its id stands behind "r-" */
+	if (command != t->runs || r->call.op == OP_NONE || r->who.id == NULL)
+		return;
+	(void)row(t, command ? "run" : "request", r->ask.reqid + 2, r->who.id,
+	    ops[r->call.op].id, command ? argv->v[0] : NULL,
+	    proc_now_us() - r->start_us);
+}
+
+static void
+processes(struct top *t)
+{
+	const struct proc *p;
+	int64_t now = (int64_t)time(NULL);
+
+	for (p = proc_first(); p != NULL; p = p->next)
+		if (p->state == PROC_RUNNING)
+			(void)row(t, "process", p->id, p->owner,
+			    "process.start", p->argv0,
+			    now > p->started
+				? (uint64_t)(now - p->started) * 1000000
+				: 0);
+}
+
+char *
+top_text(void)
+{
+	struct wbuf w;
+	struct top t = {.w = &w, .runs = 1};
+	char *s = NULL;
+
+	wbuf_init(&w, 80 * 1024);
+	json_raw_put(&w, "{\"rows\":[");
+	req_each(request, &t);
+	processes(&t);
+	t.runs = 0;
+	req_each(request, &t);
+	json_raw_put(&w, "],\"more\":");
+	json_uint_put(&w, t.more);
+	json_raw_put(&w, "}");
+	wput_u8(&w, 0);
+	if (!w.err)
+		s = strdup((const char *)w.p);
+	wbuf_free(&w);
+	return s;
+}
