@@ -103,6 +103,8 @@ on_failed(struct job *j, struct rbuf *r)
 
 	if (xl_failed_get(r, &f) == -1 || j->state != JOB_START)
 		return -1;
+	if (f.code == C_POL_PATH_CHANGED)
+		session_stale(j);
 	job_fail(j, f.code, f.err, f.layer);
 	return 0;
 }

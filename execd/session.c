@@ -160,6 +160,13 @@ session_gone(struct box *b)
 }
 
 void
+session_stale(struct job *j)
+{
+	if (j->box != NULL)
+		box_end(j->box);
+}
+
+void
 session_leave(struct job *j)
 {
 	struct box *b = j->box;

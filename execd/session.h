@@ -31,6 +31,8 @@ int session_join(struct job *j, const struct profile_binds *);
 /* The supervisor of the run is there: when its sandbox is too, go on with
  * job_placed. */
 void session_hello(struct job *j);
+/* Something lies in the run's sandbox that should not: no new run gets in. */
+void session_stale(struct job *j);
 /* The run is over: it has no place any more.  Nothing without one. */
 void session_leave(struct job *j);
 /* Nothing is left of the run's own processes; nothing for those without a

@@ -410,7 +410,7 @@ test_swapped(void)
 /* ---- denied entries ---- */
 
 /* The list of one entry of work, as pathd would make it. */
-static void
+void
 cover_add(struct covers *c, const char *rel, int wrong)
 {
 	char path[192];
@@ -424,8 +424,9 @@ cover_add(struct covers *c, const char *rel, int wrong)
 }
 
 /* Run a script with covers, and do what comes between set-up and program. */
-static struct run *
-covered(const struct covers *c, const char *script, int (*between)(uint64_t))
+struct run *
+covered(const struct covers *c, const char *session, const char *script,
+    int (*between)(uint64_t))
 {
 	static const char *argv[] = {"sh", "-c", NULL, NULL};
 	static struct run r;
@@ -436,6 +437,7 @@ covered(const struct covers *c, const char *script, int (*between)(uint64_t))
 	r.dir = work;
 	r.covers = c;
 	r.held = between;
+	strlcpy(r.s.session, session, sizeof(r.s.session));
 	r.s.flags = SPAWN_HOLD;
 	r.s.max_output = 65536;
 	r.s.timeout_ms = 5000;
@@ -443,8 +445,8 @@ covered(const struct covers *c, const char *script, int (*between)(uint64_t))
 	return &r;
 }
 
-static int
-yes(uint64_t id)
+int
+covered_yes(uint64_t id)
 {
 	char path[192];
 
@@ -471,33 +473,33 @@ test_denied(void)
 	   "d/e/vault/k; echo plain > d/e/plain");
 	cover_add(&c, "d/e/key", 0);
 	cover_add(&c, "d/e/vault", 0);
-	r = covered(&c,
+	r = covered(&c, "",
 	    "echo > ran; cat d/e/key d/e/vault/k d/e/plain; ls -A d/e/vault; "
 	    "echo x > d/e/key; echo x > d/e/vault/new; rm -rf d/e/vault "
 	    "d/e/key; mv d/e d/f; mv d d2; mv d/e/key d/key; mv d/e/vault "
 	    "d/v; ln d/e/key d/hard; umount d/e/key; echo w > d/e/new && "
 	    "cat d/e/new; mv d/x d/y && rmdir d/y; rm d/e/new",
-	    yes);
+	    covered_yes);
 	CHECK(!r->failed && strcmp(r->out, "plain\nw\n") == 0, "%d %u %s%s",
 	    r->failed, r->fail.code, r->out, r->err);
 	CHECK(strcmp(out("cat d/e/key d/e/vault/k"), "SECRET\nSECRET\n") == 0,
 	    "changed");
 	/* the monitor says no */
 	sh("rm -f ran");
-	r = covered(&c, "echo > ran", no);
+	r = covered(&c, "", "echo > ran", no);
 	CHECK(r->failed, "it ran");
 	CHECK(strcmp(out("ls ran 2>/dev/null; echo end"), "end\n") == 0, "ran");
 	/* another object, or none, or a link on the way */
 	cover_add(&bad, "d/e/key", 1);
-	r = covered(&bad, "cat d/e/key", yes);
+	r = covered(&bad, "", "cat d/e/key", covered_yes);
 	CHECK(r->failed && r->fail.code == C_POL_PATH_CHANGED, "%u",
 	    r->fail.code);
 	sh("mv d/e d/f; ln -s f d/e");
-	r = covered(&c, "cat d/e/key", yes);
+	r = covered(&c, "", "cat d/e/key", covered_yes);
 	CHECK(r->failed && r->fail.code == C_POL_PATH_CHANGED, "%u",
 	    r->fail.code);
 	sh("rm d/e");
-	r = covered(&c, "cat d/f/key", yes);
+	r = covered(&c, "", "cat d/f/key", covered_yes);
 	CHECK(r->failed && r->fail.code == C_POL_PATH_CHANGED, "%u",
 	    r->fail.code);
 	sh("rm -rf d");

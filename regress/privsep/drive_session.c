@@ -386,6 +386,156 @@ test_session_lost(void)
 	plain_lost("bwrap");
 }
 
+static int
+sandboxes_within(int want, double seconds)
+{
+	double end = now() + seconds;
+
+	while (sandboxes() != want && now() < end)
+		usleep(20000);
+	return sandboxes() == want;
+}
+
+/* A command whose mounts are others gets a sandbox of its own, beside. */
+void
+test_session_profiles(void)
+{
+	char dir[128];
+	struct run r;
+	const char *s;
+
+	CHECK(
+	    strcmp(in_out("echo rw > /tmp/a; echo on"), "on\n") == 0, "first");
+	script(&r,
+	    (const char *const[]){
+		"sh", "-c", "cat /tmp/a; touch no; echo end", NULL},
+	    ONE);
+	r.ro = 1;
+	peer_run(&peer, &r);
+	CHECK(strcmp(r.out, "end\n") == 0, "%s", r.out);
+	run_clear(&r);
+	r.ro = 0;
+	r.dir = NULL;
+	peer_run(&peer, &r);
+	CHECK(strcmp(r.out, "end\n") == 0, "%s", r.out);
+	run_clear(&r);
+	CHECK(sandboxes() == 3, "%d sandboxes", sandboxes());
+	CHECK(strcmp(in_out("ls no; cat /tmp/a"), "rw\n") == 0, "other mounts");
+	CHECK(sandboxes() == 3, "%d sandboxes", sandboxes());
+	/* a protected name that a command makes is protected from the next */
+	r = *in("mkdir -p .git/hooks; echo evil > .git/hooks/h; echo kept > "
+		"/tmp/b");
+	CHECK(r.end.nappeared > 5 &&
+		  strcmp(r.end.appeared + strlen(r.end.appeared) - 5,
+		      "/.git") == 0,
+	    "%zu", r.end.nappeared);
+	r = *in("echo evil > .git/hooks/i; echo evil > .git/config; "
+		"mv .git .h; ls .git/hooks; cat /tmp/b; echo end");
+	CHECK(strcmp(r.out, "h\nend\n") == 0, "%s", r.out);
+	CHECK(strstr(r.end.appeared, "/.git/config") != NULL &&
+		  strlen(r.end.appeared) + 1 == r.end.nappeared,
+	    "%zu", r.end.nappeared);
+	snprintf(dir, sizeof(dir), "rm -rf %s/.git", work);
+	if (system(dir) != 0)
+		die("%s", dir);
+	CHECK(strcmp(in_out("cat /tmp/a"), "rw\n") == 0, "the first one");
+	s = in_out("pwd");
+	CHECK(strncmp(s, work, strlen(work)) == 0, "%s", s);
+	CHECK(end_session(ONE) == C_OK, "something cannot be killed");
+	CHECK(sandboxes() == 0, "%d sandboxes", sandboxes());
+}
+
+/* Denied entries are covered for every command, whatever ran before. */
+void
+test_session_covers(void)
+{
+	struct covers c = {0}, more = {0};
+	char a[160], b[160];
+	struct run *r;
+
+	sh("mkdir d; echo SECRET > d/key; echo SECRET > d/other");
+	cover_add(&c, "d/key", 0);
+	CHECK(strcmp(in_out("cat d/key"), "SECRET\n") == 0, "no cover yet");
+	r = covered(&c, ONE, "cat d/key; echo on > /tmp/a", covered_yes);
+	CHECK(
+	    !r->failed && strcmp(r->out, "") == 0, "%d %s", r->failed, r->out);
+	r = covered(&c, ONE, "cat d/key d/other /tmp/a", covered_yes);
+	CHECK(!r->failed && strcmp(r->out, "SECRET\non\n") == 0,
+	    "not the same sandbox: %d %s", r->failed, r->out);
+	cover_add(&more, "d/key", 0);
+	cover_add(&more, "d/other", 0);
+	r = covered(
+	    &more, ONE, "cat d/key d/other /tmp/a; echo end", covered_yes);
+	CHECK(!r->failed && strcmp(r->out, "end\n") == 0, "%d %s", r->failed,
+	    r->out);
+	CHECK(strcmp(in_out("cat d/key; cat /tmp/a; echo end"),
+		  "SECRET\nend\n") == 0,
+	    "the first sandbox");
+	/* an entry that lost its cover: the name was removed and came back */
+	snprintf(a, sizeof(a), "%s/d/key", work);
+	snprintf(b, sizeof(b), "%s/d/link", work);
+	if (link(a, b) == -1 || unlink(a) == -1 || link(b, a) == -1 ||
+	    unlink(b) == -1)
+		die("%s", a);
+	r = covered(&c, ONE, "cat d/key", covered_yes);
+	CHECK(r->failed ? r->fail.code == C_POL_PATH_CHANGED
+			: strcmp(r->out, "") == 0,
+	    "%s", r->out);
+	r = covered(&c, ONE, "cat d/key; cat /tmp/a; echo end", covered_yes);
+	CHECK(!r->failed && (strcmp(r->out, "end\n") == 0 ||
+				strcmp(r->out, "on\nend\n") == 0),
+	    "%d %s", r->failed, r->out);
+	CHECK(end_session(ONE) == C_OK, "something cannot be killed");
+	sh("rm -rf d");
+	covers_clear(&c);
+	covers_clear(&more);
+}
+
+/* A sandbox in which nothing runs ends after a while, or makes room. */
+void
+test_session_idle(void)
+{
+	struct peer_conf c = conf;
+	char name[ABX_WORKSPACE_LEN + 1];
+	struct run bg;
+	int i;
+
+	peer_stop(&peer, SIGKILL);
+	c.idle_ms = 300;
+	peer_start(&peer, &c);
+	begin(&bg, "sleep 0.8", TWO);
+	CHECK(strcmp(in_out("echo a > /tmp/a; echo on"), "on\n") == 0, "first");
+	usleep(150000);
+	CHECK(strcmp(in_out("cat /tmp/a"), "a\n") == 0, "too early");
+	CHECK(sandboxes_within(1, 0.7), "%d sandboxes", sandboxes());
+	finish(&bg);
+	CHECK(bg.end.status == 0, "the busy one ended: %x", bg.end.status);
+	run_clear(&bg);
+	CHECK(sandboxes_within(0, 3), "%d sandboxes", sandboxes());
+	CHECK(strcmp(in_out("cat /tmp/a; echo new"), "new\n") == 0, "kept");
+	peer_stop(&peer, SIGKILL);
+	peer_start(&peer, &conf);
+	begin(&bg, "sleep 30", ONE);
+	for (i = 0; i < 40; i++) {
+		struct run r;
+
+		snprintf(name, sizeof(name), "%032x", i);
+		begin(&r, "exit 0", name);
+		finish(&r);
+		run_clear(&r);
+	}
+	CHECK(sandboxes_within(33, 3), "%d sandboxes", sandboxes());
+	CHECK(end_session(ONE) == C_OK, "something cannot be killed");
+	finish(&bg);
+	run_clear(&bg);
+	CHECK(sandboxes_within(32, 3), "%d sandboxes", sandboxes());
+	for (i = 0; i < 40; i++) {
+		snprintf(name, sizeof(name), "%032x", i);
+		CHECK(end_session(name) == C_OK, "%s", name);
+	}
+	CHECK(sandboxes() == 0, "%d sandboxes", sandboxes());
+}
+
 void
 test_session_end(void)
 {

@@ -123,18 +123,20 @@ field(pid_t pid, const char *file, const char *word, char *text, size_t size)
 	return p == NULL ? -1 : atol(p + strlen(word));
 }
 
-pid_t
-below(pid_t top, const char *name)
+/* Those of that name below top: their number, and the last one. */
+static int
+find_below(pid_t top, const char *name, pid_t *last)
 {
 	char text[4096], want[64];
 	struct dirent *de;
-	pid_t pid, up, found = 0;
+	pid_t pid, up;
+	int n = 0;
 	DIR *d;
 
 	snprintf(want, sizeof(want), "Name:\t%s\n", name);
 	if ((d = opendir("/proc")) == NULL)
 		return 0;
-	while (found == 0 && (de = readdir(d)) != NULL) {
+	while ((de = readdir(d)) != NULL) {
 		if ((pid = atoi(de->d_name)) <= 0)
 			continue;
 		up = (pid_t)field(pid, "status", "PPid:\t", text, sizeof(text));
@@ -143,11 +145,30 @@ below(pid_t top, const char *name)
 		while (up > 1 && up != top)
 			up = (pid_t)field(
 			    up, "status", "PPid:\t", text, sizeof(text));
-		if (up == top)
-			found = pid;
+		if (up == top) {
+			*last = pid;
+			n++;
+		}
 	}
 	closedir(d);
-	return found;
+	return n;
+}
+
+pid_t
+below(pid_t top, const char *name)
+{
+	pid_t pid = 0;
+
+	(void)find_below(top, name, &pid);
+	return pid;
+}
+
+int
+sandboxes(void)
+{
+	pid_t pid;
+
+	return find_below(peer.pid, "bwrap", &pid);
 }
 
 static int
@@ -362,7 +383,10 @@ static const struct {
     {"covers", test_covers}, {"denied", test_denied},
     {"appeared", test_appeared}, {"session", test_session},
     {"session-trees", test_session_trees}, {"session-ends", test_session_ends},
-    {"session-lost", test_session_lost}, {"session-end", test_session_end}};
+    {"session-lost", test_session_lost},
+    {"session-profiles", test_session_profiles},
+    {"session-covers", test_session_covers},
+    {"session-idle", test_session_idle}, {"session-end", test_session_end}};
 
 static int
 wanted(const char *name, int argc, char **argv)

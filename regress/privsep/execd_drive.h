@@ -39,6 +39,8 @@ double now(void);
 int marked(const char *mark);
 /* A process of that name that descends from pid, 0 when there is none. */
 pid_t below(pid_t pid, const char *name);
+/* How many sandboxes execd has. */
+int sandboxes(void);
 
 /* drive_run.c: how programs end, output, input, limits */
 void test_ends(void);
@@ -49,11 +51,22 @@ void test_cancel(void);
 void test_output(void);
 void test_environment(void);
 void test_limits(void);
+/* The list of one entry of work, as pathd would make it, or with another
+ * inode. */
+void cover_add(struct covers *, const char *rel, int wrong);
+/* Run a script with covers ("" or a session's name), and ask between set-up
+ * and program; valid until the next. */
+struct run *covered(const struct covers *, const char *session,
+    const char *script, int (*between)(uint64_t));
+int covered_yes(uint64_t id);
 /* drive_session.c: commands that share a sandbox */
 void test_session(void);
 void test_session_trees(void);
 void test_session_ends(void);
 void test_session_lost(void);
+void test_session_profiles(void);
+void test_session_covers(void);
+void test_session_idle(void);
 void test_session_end(void);
 /* drive_box.c: what can be seen and done inside */
 void test_status(void);
