@@ -66,6 +66,14 @@ chan_new(struct event_base *base, int fd, chan_msg_cb msg, chan_gone_cb gone,
 	return c;
 }
 
+void
+chan_hand(struct chan *c, chan_msg_cb msg, chan_gone_cb gone, void *arg)
+{
+	c->msg = msg;
+	c->gone = gone;
+	c->arg = arg;
+}
+
 static void
 chan_destroy(struct chan *c)
 {

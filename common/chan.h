@@ -25,6 +25,8 @@ typedef void (*chan_gone_cb)(struct chan *, int error, void *arg);
 /* Take ownership of the socket and start to read.  NULL with errno. */
 struct chan *chan_new(
     struct event_base *, int fd, chan_msg_cb, chan_gone_cb, void *arg);
+/* Another owner from now on, who is told what comes. */
+void chan_hand(struct chan *, chan_msg_cb, chan_gone_cb, void *arg);
 /* Close and free; unsent messages are dropped.  Safe inside callbacks. */
 void chan_free(struct chan *);
 /* Queue a message for the end of this turn; fd is taken.  0, or -1 with

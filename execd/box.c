@@ -72,6 +72,17 @@ box_err(const struct box *b)
 /* ---- ends ---- */
 
 static void
+spare_drop(struct box *b)
+{
+	chan_free(b->spare);
+	b->spare = NULL;
+	if (b->spare_pidfd != -1)
+		close(b->spare_pidfd);
+	b->spare_pidfd = -1;
+	b->spare_pid = 0;
+}
+
+static void
 box_free(struct box *b)
 {
 	struct box **p;
@@ -87,8 +98,7 @@ box_free(struct box *b)
 	}
 	if (b->err != -1)
 		close(b->err);
-	if (b->spare != -1)
-		close(b->spare);
+	spare_drop(b);
 	chan_free(b->chan);
 	wbuf_free(&b->key);
 	free(b);
@@ -116,9 +126,7 @@ box_close(struct box *b)
 	b->state = BOX_END;
 	chan_free(b->chan);
 	b->chan = NULL;
-	if (b->spare != -1)
-		close(b->spare);
-	b->spare = -1;
+	spare_drop(b);
 	clock_set(b, DYING_MS);
 	box_check(b);
 }
@@ -190,13 +198,64 @@ fork_super(struct box *b)
 	return -1;
 }
 
-int
-box_super(struct box *b)
+/* A spare says HELLO and nothing else, until it has a run. */
+static int
+spare_msg_cb(struct chan *c, struct imsg *m, void *arg)
 {
-	int fd = b->spare;
+	struct box *b = arg;
+	const char *why;
 
-	b->spare = -1;
-	return fd != -1 ? fd : fork_super(b);
+	if (msg_check(m, &why) == -1 || m->type != XL_HELLO ||
+	    b->spare_pid != 0 || m->pid <= 1 ||
+	    (b->spare_pidfd = pidfd_open(m->pid, 0)) == -1)
+		return -1;
+	b->spare_pid = m->pid;
+	return 0;
+}
+
+/* Its sandbox ends too; the launcher's socket will tell. */
+static void
+spare_gone_cb(struct chan *c, int error, void *arg)
+{
+	spare_drop(arg);
+}
+
+/* Best effort: without one the next run waits a little longer. */
+static void
+spare_new(struct box *b)
+{
+	int fd = fork_super(b);
+
+	if (fd == -1)
+		return;
+	b->spare = chan_new(jobs.conf.base, fd, spare_msg_cb, spare_gone_cb, b);
+	if (b->spare == NULL)
+		close(fd);
+}
+
+int
+box_super(struct box *b, struct job *j)
+{
+	int fd;
+
+	if (b->spare != NULL) {
+		j->chan = b->spare;
+		chan_hand(j->chan, job_launch_msg_cb, job_launch_gone_cb, j);
+		if (b->spare_pid != 0)
+			job_launch_init(j, b->spare_pid, b->spare_pidfd);
+		b->spare = NULL;
+		b->spare_pid = 0;
+		b->spare_pidfd = -1;
+		return 0;
+	}
+	if ((fd = fork_super(b)) == -1)
+		return -1;
+	j->chan = chan_new(
+	    jobs.conf.base, fd, job_launch_msg_cb, job_launch_gone_cb, j);
+	if (j->chan != NULL)
+		return 0;
+	close(fd);
+	return -1;
 }
 
 void
@@ -229,8 +288,8 @@ box_left(struct box *b)
 {
 	b->used = proc_now_us();
 	b->njobs--;
-	if (b->state == BOX_READY && b->spare == -1)
-		b->spare = fork_super(b);
+	if (b->state == BOX_READY && b->spare == NULL)
+		spare_new(b);
 	if (b->njobs > 0)
 		return;
 	if (b->state == BOX_END)
@@ -342,7 +401,7 @@ box_new(const char *session, const struct wbuf *key,
 
 	if ((b = calloc(1, sizeof(*b))) == NULL)
 		return NULL;
-	b->pidfd = b->err = b->spare = -1;
+	b->pidfd = b->err = b->spare_pidfd = -1;
 	strlcpy(b->session, session, sizeof(b->session));
 	wbuf_init(&b->key, key->len);
 	wput_raw(&b->key, key->p, key->len);

@@ -28,9 +28,13 @@ struct box {
 	int err;     /* bubblewrap's complaints */
 	int init_gone;
 	struct chan *chan; /* to the launcher; NULL when it is gone */
-	int spare;	   /* to a supervisor without a run, or -1 */
-	size_t njobs;	   /* runs that have their place here */
-	uint64_t used;	   /* when the last one left, microseconds */
+	/* to a supervisor without a run, or NULL; it said HELLO when its pid
+	 * is known */
+	struct chan *spare;
+	pid_t spare_pid;
+	int spare_pidfd;
+	size_t njobs;  /* runs that have their place here */
+	uint64_t used; /* when the last one left, microseconds */
 	struct xl_ready ready;
 	struct event init_ev; /* the launcher's end */
 	struct event clock;   /* START: to be ready; READY: without a run;
@@ -42,9 +46,9 @@ extern struct box *boxes;
 /* Build one.  NULL with errno.  The key is copied. */
 struct box *box_new(
     const char *session, const struct wbuf *key, const struct profile_binds *);
-/* A socket to a supervisor of this sandbox, or one that will be forked; -1
- * with errno. */
-int box_super(struct box *);
+/* Give the run a supervisor of this sandbox, or one that will be forked: its
+ * channel, and its pid when it is known.  0, or -1 with errno. */
+int box_super(struct box *, struct job *);
 /* A run takes its place, and leaves it.  Behind the last one the sandbox is
  * kept for a while, or ends; box_left may free it. */
 void box_enter(struct box *);

@@ -27,20 +27,30 @@ init_cb(evutil_socket_t fd, short what, void *arg)
 	job_sandbox_gone(j);
 }
 
-static int
-on_hello(struct job *j, const struct imsg *m)
+void
+job_launch_init(struct job *j, pid_t pid, int pidfd)
 {
-	if (j->init != 0 || m->pid <= 1)
-		return -1;
-	j->init = m->pid;
-	if ((j->pidfd = pidfd_open(m->pid, 0)) == -1) {
-		log_warn("pidfd of a launcher");
-		return j->box != NULL ? -1 : 0;
-	}
+	j->init = pid;
+	j->pidfd = pidfd;
 	event_assign(
 	    &j->init_ev, jobs.conf.base, j->pidfd, EV_READ, init_cb, j);
 	if (event_add(&j->init_ev, NULL) == -1)
 		fatalx("event_add");
+}
+
+static int
+on_hello(struct job *j, const struct imsg *m)
+{
+	int pidfd;
+
+	if (j->init != 0 || m->pid <= 1)
+		return -1;
+	j->init = m->pid;
+	if ((pidfd = pidfd_open(m->pid, 0)) == -1) {
+		log_warn("pidfd of a launcher");
+		return j->box != NULL ? -1 : 0;
+	}
+	job_launch_init(j, m->pid, pidfd);
 	if (j->box != NULL)
 		session_hello(j);
 	return 0;

@@ -159,6 +159,8 @@ job_command(struct job *j, const struct spawn *s)
 		return -1;
 	}
 	j->held = w;
+	if (j->box != NULL)
+		session_hello(j); /* a spare one has said it */
 	return 0;
 }
 

@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <event2/event.h>
 
@@ -69,7 +68,7 @@ session_join(struct job *j, const struct profile_binds *binds)
 {
 	struct wbuf key;
 	struct box *b;
-	int fd, save;
+	int save;
 
 	wbuf_init(&key, KEY_MAX);
 	put_key(&key, binds);
@@ -85,15 +84,9 @@ session_join(struct job *j, const struct profile_binds *binds)
 		return -1;
 	box_enter(b);
 	j->box = b;
-	fd = box_super(b);
-	if (fd != -1)
-		j->chan = chan_new(jobs.conf.base, fd, job_launch_msg_cb,
-		    job_launch_gone_cb, j);
-	if (j->chan != NULL)
+	if (box_super(b, j) == 0)
 		return 0;
 	save = errno;
-	if (fd != -1)
-		close(fd);
 	session_leave(j);
 	errno = save;
 	return -1;

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: ISC
  *
  * What a process does to itself before it is confined, and the start of a
- * program: between fork and execve only system calls are made.
+ * program: between its process's start and execve only system calls are made.
  */
 #include "execd/launch/launch.h"
 
@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -147,38 +148,40 @@ init_check(const struct xl_setup *s, const char **bad)
 	return 0;
 }
 
-/* ---- the child, between fork and execve ---- */
-
-/* What the child tells through the close-on-exec pipe when it fails. */
-struct child_fail {
-	uint16_t code;
-	int err;
-	char layer[16];
-};
-
-static void __attribute__((noreturn))
-child_die(int pipe, enum code code, const char *layer)
-{
-	struct child_fail f = {(uint16_t)code, errno, ""};
-
-	strncpy(f.layer, layer, sizeof(f.layer) - 1);
-	if (write(pipe, &f, sizeof(f)) == -1)
-		_exit(126);
-	_exit(127);
-}
-
-static void
-default_signals(void)
+int
+init_signals(void)
 {
 	struct sigaction sa = {0};
-	sigset_t none;
+	sigset_t all;
 	int i;
 
 	sa.sa_handler = SIG_DFL;
 	for (i = 1; i < NSIG; i++)
 		(void)sigaction(i, &sa, NULL); /* KILL and STOP refuse */
-	sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	sigfillset(&all);
+	return sigprocmask(SIG_SETMASK, &all, NULL);
+}
+
+/* ---- the child, between its start and execve ---- */
+
+/* The child shares our memory until its execve, and we wait for that: it
+ * writes nothing but this. */
+static struct start {
+	const struct xl_run *x;
+	const int *stdio;
+	const struct xl_filter *nofork;
+	struct spawn_failed fail;
+} start;
+
+#define STACK_SIZE (64 * 1024)
+
+static void __attribute__((noreturn))
+child_die(enum code code, const char *layer)
+{
+	start.fail.err = errno;
+	strncpy(start.fail.layer, layer, sizeof(start.fail.layer) - 1);
+	start.fail.code = (uint16_t)code;
+	_exit(127);
 }
 
 static int
@@ -212,21 +215,16 @@ limits(const struct xl_run *x)
 	return 0;
 }
 
-/* Standard descriptors in place, the failure pipe at 3, nothing else. */
+/* Standard descriptors in place, nothing else. */
 static int
-descriptors(const int stdio[3], int *pipe)
+descriptors(const int stdio[3])
 {
 	int i;
 
 	for (i = 0; i < 3; i++)
 		if (stdio[i] != -1 && dup2(stdio[i], i) == -1)
 			return -1;
-	if (*pipe != LAUNCH_FD) {
-		if (dup3(*pipe, LAUNCH_FD, O_CLOEXEC) == -1)
-			return -1;
-		*pipe = LAUNCH_FD;
-	}
-	return (int)syscall(SYS_close_range, LAUNCH_FD + 1, ~0U, 0);
+	return (int)syscall(SYS_close_range, 3, ~0U, 0);
 }
 
 static enum code
@@ -251,21 +249,24 @@ exec_code(int err)
 	}
 }
 
-static void __attribute__((noreturn)) child(const struct xl_run *x,
-    const int stdio[3], const struct xl_filter *nofork, int pipe)
+static int
+child(void *arg)
 {
+	const struct xl_run *x = start.x;
+	sigset_t none;
 	size_t i;
 
-	default_signals();
-	if (setsid() == -1 || descriptors(stdio, &pipe) == -1)
-		child_die(pipe, C_SBX_UNAVAILABLE, "descriptors");
+	if (setsid() == -1 || descriptors(start.stdio) == -1)
+		child_die(C_SBX_UNAVAILABLE, "descriptors");
 	if (chdir(x->cwd) == -1)
-		child_die(pipe, C_SBX_UNAVAILABLE, "cwd");
+		child_die(C_SBX_UNAVAILABLE, "cwd");
 	umask(022);
 	if (limits(x) == -1)
-		child_die(pipe, C_SBX_UNAVAILABLE, "rlimits");
-	if ((x->flags & XL_NO_FORK) != 0 && seccomp_enter(nofork) == -1)
-		child_die(pipe, C_SBX_UNAVAILABLE, "seccomp");
+		child_die(C_SBX_UNAVAILABLE, "rlimits");
+	sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	if ((x->flags & XL_NO_FORK) != 0 && seccomp_enter(start.nofork) == -1)
+		child_die(C_SBX_UNAVAILABLE, "seccomp");
 	/* The first that exists is the one that was meant: one that may not
 	 * be run does not lead to the next. */
 	errno = ENOENT;
@@ -275,54 +276,34 @@ static void __attribute__((noreturn)) child(const struct xl_run *x,
 		execve(x->progs.v[i], x->argv.v, x->env.v);
 		break;
 	}
-	child_die(pipe, exec_code(errno), "execve");
-}
-
-/* Read what the child says: 0 when the program runs, else -1. */
-static int
-child_wait(pid_t pid, int pipe, struct spawn_failed *fail)
-{
-	struct child_fail f;
-	ssize_t n;
-
-	do
-		n = read(pipe, &f, sizeof(f));
-	while (n == -1 && errno == EINTR);
-	if (n == 0)
-		return 0;
-	memset(fail, 0, sizeof(*fail));
-	if (n == (ssize_t)sizeof(f)) {
-		fail->code = f.code;
-		fail->err = f.err;
-		f.layer[sizeof(f.layer) - 1] = '\0';
-		memcpy(fail->layer, f.layer, sizeof(f.layer));
-	} else {
-		fail->code = C_SRV_INTERNAL;
-		fail->err = n == -1 ? errno : EIO;
-	}
-	while (waitpid(pid, NULL, 0) == -1 && errno == EINTR)
-		;
-	return -1;
+	child_die(exec_code(errno), "execve");
 }
 
 pid_t
 init_start(const struct xl_run *x, const int stdio[3],
     const struct xl_filter *nofork, struct spawn_failed *fail)
 {
-	int p[2], rc;
+	static uint8_t stack[STACK_SIZE] __attribute__((aligned(64)));
 	pid_t pid;
 
-	if (pipe2(p, O_CLOEXEC) == -1 || (pid = fork()) == -1) {
+	start.x = x;
+	start.stdio = stdio;
+	start.nofork = nofork;
+	memset(&start.fail, 0, sizeof(start.fail));
+	/* as vfork: no page is copied, and no second return into this stack */
+	pid = clone(child, stack + sizeof(stack),
+	    CLONE_VM | CLONE_VFORK | SIGCHLD, NULL);
+	if (pid == -1) {
 		memset(fail, 0, sizeof(*fail));
 		fail->code = C_SBX_UNAVAILABLE;
 		fail->err = errno;
 		memcpy(fail->layer, "fork", 5);
-		return -1; /* the process ends then, and its pipe with it */
+		return -1;
 	}
-	if (pid == 0)
-		child(x, stdio, nofork, p[1]);
-	close(p[1]);
-	rc = child_wait(pid, p[0], fail);
-	close(p[0]);
-	return rc == 0 ? pid : -1;
+	if (start.fail.code == C_OK)
+		return pid;
+	*fail = start.fail;
+	while (waitpid(pid, NULL, 0) == -1 && errno == EINTR)
+		;
+	return -1;
 }

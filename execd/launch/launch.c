@@ -452,7 +452,6 @@ static void __attribute__((noreturn)) serve(void)
 	}
 }
 
-/* All signals are blocked already. */
 static int
 signals(void)
 {
@@ -460,7 +459,7 @@ signals(void)
 
 	sigfillset(&all);
 	sigfd = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
-	return sigfd == -1 ? -1 : sigprocmask(SIG_SETMASK, &all, NULL);
+	return sigfd == -1 ? -1 : 0;
 }
 
 static void
@@ -504,7 +503,8 @@ main(int argc, char **argv)
 	take_descriptors();
 	/* while our own files in /proc are still ours */
 	if (init_victim() == -1 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == -1 ||
-	    prctl(PR_SET_NAME, "abx-launch", 0, 0, 0) == -1 || signals() == -1)
+	    prctl(PR_SET_NAME, "abx-launch", 0, 0, 0) == -1 ||
+	    init_signals() == -1 || signals() == -1)
 		leave(1);
 	serve();
 }

@@ -25,6 +25,9 @@ int init_quotas(void);
 /* Make this process and what it starts the first to go when the host is out of
  * memory: what commands share or keep in memory files has no limit. */
 int init_victim(void);
+/* Default actions for all signals, and all blocked: a program inherits the
+ * first, and starts with none blocked. */
+int init_signals(void);
 /* Each namespace must be another than execd's: ENOTUNIQ when one is not, and
  * *bad is its name. */
 int init_namespaces(const struct xl_setup *, const char **bad);

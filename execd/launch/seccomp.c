@@ -9,8 +9,6 @@
 #include <sys/syscall.h>
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <linux/filter.h>
@@ -20,23 +18,14 @@ int
 seccomp_enter(const struct xl_filter *f)
 {
 	struct sock_fprog prog;
-	struct sock_filter *insns;
-	size_t n = f->len / sizeof(*insns);
-	int rc, save;
+	size_t n = f->len / sizeof(struct sock_filter);
+	void *code = f->code; /* of its own allocation, so it is aligned */
 
 	if (n == 0 || n > BPF_MAXINSNS) {
 		errno = EINVAL;
 		return -1;
 	}
-	/* the bytes of a message need not be aligned */
-	if ((insns = malloc(f->len)) == NULL)
-		return -1;
-	memcpy(insns, f->code, f->len);
 	prog.len = (unsigned short)n;
-	prog.filter = insns;
-	rc = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog);
-	save = errno;
-	free(insns);
-	errno = save;
-	return rc;
+	prog.filter = code;
+	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog);
 }

@@ -6,9 +6,9 @@
  *	execd_drive [-b build] [-u user] [-t N | -c script] [test ...]
  *
  * Started by root, execd runs as the user (-u); started by anybody else, in a
- * user namespace.  -t N prints the median time of N runs of true, and of a
- * bare bubblewrap, and tests nothing; -c runs one script and shows what it
- * said.
+ * user namespace.  -t N prints the median time of N runs of true, alone and in
+ * a session, and of a bare bubblewrap and posix_spawn, and tests nothing; -c
+ *runs one script and shows what it said.
  */
 #include "regress/privsep/execd_drive.h"
 
@@ -429,8 +429,25 @@ bare_bwrap(uid_t uid)
 	return (now() - t) * 1e6;
 }
 
+/* One posix_spawn of true, in microseconds. */
+static double
+bare_spawn(uid_t uid)
+{
+	char *argv[] = {(char[]){"true"}, NULL}, *envp[] = {NULL};
+	double t = now();
+	pid_t pid;
+	int status;
+
+	if ((errno = posix_spawn(
+		 &pid, "/usr/bin/true", NULL, NULL, argv, envp)) != 0 ||
+	    waitpid(pid, &status, 0) == -1 || status != 0)
+		die("true");
+	return (now() - t) * 1e6;
+}
+
+/* The medians of n runs of true, of the session, and of what stands beside. */
 static void
-timing(int n)
+timing(const char *what, int n, const char *session, double (*bare)(uid_t))
 {
 	static const char *const argv[] = {"true", NULL};
 	double *a = calloc((size_t)n, sizeof(*a));
@@ -443,20 +460,22 @@ timing(int n)
 	r.argv = argv;
 	r.dir = work;
 	r.s.timeout_ms = 10000;
-	for (i = 0; i < n; i++) {
+	strlcpy(r.s.session, session, sizeof(r.s.session));
+	for (i = -1; i < n; i++) {
 		peer_run(&peer, &r);
 		if (r.failed || r.end.status != 0)
 			die("true failed");
-		a[i] = r.us;
+		a[i < 0 ? 0 : i] = r.us;
 		usleep(3000); /* the teardown of the one before */
-		b[i] = bare_bwrap(conf.uid);
+		b[i < 0 ? 0 : i] = bare(conf.uid);
 		usleep(3000);
 	}
 	qsort(a, (size_t)n, sizeof(*a), double_cmp);
 	qsort(b, (size_t)n, sizeof(*b), double_cmp);
-	printf("true in a sandbox %.0f us, bare bubblewrap %.0f us, ratio "
-	       "%.2f; of the fastest tenth %.2f\n",
-	    a[n / 2], b[n / 2], a[n / 2] / b[n / 2], a[n / 10] / b[n / 10]);
+	printf("true in a sandbox %.0f us, %s %.0f us, ratio %.2f; of the "
+	       "fastest tenth %.2f\n",
+	    a[n / 2], what, b[n / 2], a[n / 2] / b[n / 2],
+	    a[n / 10] / b[n / 10]);
 	free(a);
 	free(b);
 	run_clear(&r);
@@ -558,8 +577,11 @@ main(int argc, char **argv)
 	peer_start(&peer, &conf);
 	printf("execd: %s; layers %x abi %u %s\n", peer.ready,
 	    peer.hello.layers, peer.hello.landlock_abi, peer.hello.text);
-	if (n > 0)
-		timing(n);
+	if (n > 0) {
+		timing("bare bubblewrap", n, "", bare_bwrap);
+		timing("of a session, bare posix_spawn", n,
+		    "0123456789abcdef0123456789abcdef", bare_spawn);
+	}
 	if (script != NULL) {
 		test_name = "script";
 		r = sh(script);
