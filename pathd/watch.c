@@ -64,6 +64,13 @@ overflow(struct watch *w)
 	tell(w, WE_OVERFLOW, FK_DIR, "", "");
 }
 
+void
+watch_settle(struct watch *w)
+{
+	if (w->lost)
+		overflow(w);
+}
+
 /* ---- names ---- */
 
 /* dir and name, "" being the top: 0 or -1 when too long. */

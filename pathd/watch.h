@@ -32,6 +32,8 @@ struct watch {
 
 /* Begin to watch: C_OK or why not.  watch_close in either case. */
 enum code watch_open(struct watch *, const struct pathd *, const struct bulk *);
+/* All that was queued is with the reader: tell whether something was lost. */
+void watch_settle(struct watch *);
 /* Take what inotify has: frames go to out. */
 void watch_read(struct watch *);
 void watch_close(struct watch *);

@@ -54,6 +54,12 @@ watch_run(struct job *j, struct watch *w, int pipe)
 	while (!j->over && !w->ended) {
 		if (watch_flush(w, pipe) == -1)
 			return;
+		if (w->out.len == 0) {
+			/* what was lost is told even when nothing follows */
+			watch_settle(w);
+			if (watch_flush(w, pipe) == -1)
+				return;
+		}
 		p[2].events = w->out.len > 0 ? POLLOUT : 0;
 		if (poll(p, 3, SLICE_MS) == -1 && errno != EINTR)
 			return;

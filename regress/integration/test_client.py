@@ -19,7 +19,7 @@ from abxtest import (ADMIN, BUILD, GUEST, READ, SLOW, WRITE, Case, World,
 
 EVERY = bytes(b for b in range(1, 256) if b != ord("/"))
 ODD = [b"\xff\x01-x", b"new\nline", b" ", b"-rf", b"%41?&#", b"\xc3\xa9",
-       EVERY[:200], "name \u202e.txt".encode()]
+       EVERY[:200], EVERY[200:], "name \u202e.txt".encode()]
 PROC = ["process.start", "process.output", "process.stdin", "process.wait",
         "process.list", "process.get"]
 

@@ -8,6 +8,7 @@ import io
 import json
 import os
 import tarfile
+import threading
 import time
 import unittest
 
@@ -787,6 +788,44 @@ class Watches(FileOps):
         while (part := c.chunk()):
             text += part
         self.eq(b"secret" in text, False)
+
+    def read_to(self, c, what):
+        last, end = b"", time.monotonic() + 30
+        while what not in last:
+            self.under(time.monotonic(), end, f"no {what}")
+            last = last[-100:] + c.chunk()
+        return True
+
+    def test_slow_reader(self):
+        """Who does not read is told what he missed, and delays nobody."""
+        w = self.world
+        os.mkdir(w / "w/slow")
+        w.own("w/slow")
+        slow = Conn(self.svc, timeout=20, rcvbuf=65536)
+        self.addCleanup(slow.close)
+        slow.send(self.svc.build("GET", "/files/watch?path=slow"))
+        self.eq(slow.head()[0], 200)
+        self.eq(slow.chunk(), b":\n\n")
+        quick = self.watch("slow")
+        seen = []
+        t = threading.Thread(target=lambda: seen.append(
+            self.read_to(quick, b"slow/end")))
+        t.start()
+        dir_ = w / "w/slow"
+        for i in range(30_000):
+            path = f"{dir_}/{'n' * 150}{i}"
+            os.close(os.open(path, os.O_CREAT | os.O_WRONLY))
+            os.unlink(path)
+            if i % 5000 == 0:
+                a = self.ok(self.svc.stat("t/old"))
+                self.under(a.secs, 1, "another request")
+        os.mkdir(w / "w/slow/end")
+        # he who reads late is told of the gap, and of what comes after it
+        self.read_to(slow, b"event: overflow")
+        os.mkdir(w / "w/slow/later")
+        self.read_to(slow, b"slow/later")
+        t.join(60)
+        self.eq(seen, [True], "who reads gets all")
 
     def test_client_gone(self):
         def workers():
