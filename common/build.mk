@@ -86,7 +86,8 @@ MONITOR_SRC = monitor/main.c monitor/filter.c monitor/gate.c monitor/req.c \
 	monitor/principal.c monitor/limits.c monitor/answer.c monitor/step.c \
 	monitor/work.c monitor/work_files.c monitor/work_run.c \
 	monitor/worker.c monitor/worker_files.c monitor/peers.c \
-	monitor/core.c monitor/audit.c monitor/snap.c monitor/control.c monitor/top.c \
+	monitor/core.c monitor/audit.c monitor/sink.c monitor/snap.c \
+	monitor/control.c monitor/top.c \
 	monitor/idem.c monitor/host.c monitor/proc.c monitor/proc_ops.c \
 	monitor/proctab.c monitor/peerid.c monitor/load.c \
 	monitor/confset.c monitor/conffile.c monitor/confdirs.c

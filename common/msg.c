@@ -83,21 +83,24 @@ msg_fd_kind(int fd)
 	return is_sealed(fd) ? FDK_MEMFD : plain_kind(fd);
 }
 
+/* *found: what was found out on the way. */
 static int
-kind_fits(enum fd_kind want, int fd)
+kind_fits(enum fd_kind want, int fd, enum fd_kind *found)
 {
 	enum fd_kind got;
 
+	*found = FDK_NONE;
 	if (want == FDK_NONE)
 		return fd == -1;
 	if (fd == -1)
 		return want == FDK_MEMFD_OPT || want == FDK_ANS_OPT ||
 		       want == FDK_FACTS_OPT;
+	*found = FDK_ANY;
 	if (want == FDK_ANY)
 		return 1;
 	if (want == FDK_MEMFD || want == FDK_MEMFD_OPT)
 		return is_sealed(fd);
-	got = plain_kind(fd);
+	*found = got = plain_kind(fd);
 	switch (want) {
 	case FDK_ANS_OPT:
 		return got == FDK_FILE_R || got == FDK_PIPE_R ||
@@ -110,17 +113,19 @@ kind_fits(enum fd_kind want, int fd)
 }
 
 int
-msg_check(const struct imsg *m, const char **why)
+msg_check(struct imsg *m, const char **why)
 {
 	const struct msg_row *r = msg_row(m->type);
+	enum fd_kind kind = FDK_NONE;
 
 	*why = NULL;
 	if (r == NULL)
 		*why = "unknown type";
 	else if (m->len < r->min || m->len > r->max)
 		*why = "length out of bounds";
-	else if (!kind_fits(r->fd, m->fd))
+	else if (!kind_fits(r->fd, m->fd, &kind))
 		*why = "wrong descriptor";
+	m->kind = (uint8_t)kind;
 	return *why == NULL ? 0 : -1;
 }
 

@@ -67,7 +67,7 @@ const char *msg_name(uint16_t type);
 enum fd_kind msg_fd_kind(int fd);
 /* 0 when the message fits its row (size and descriptor), else -1 and *why is
  * a constant sentence. */
-int msg_check(const struct imsg *, const char **why);
+int msg_check(struct imsg *, const char **why);
 /* Name of a process kind, "abx-pathd" and so on. */
 const char *proc_name(enum proc_kind);
 

@@ -2,16 +2,13 @@
  * SPDX-License-Identifier: ISC
  *
  * The audit log: one JSON line an operation, written when the request ends.
- * The only file that writes it, to descriptors that the parent opened.  Never
+ * The only file that says what it says; sink.c brings it away.  Never
  * content, environment values, tokens or command lines; strings that a caller
- * chose are escaped.  A sink that fails or would block loses the record, which
- * is counted, and never holds up a request.
+ * chose are escaped.
  */
-#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,85 +21,31 @@
 #include "common/proc.h"
 #include "monitor/mon.h"
 #include "monitor/proctab.h"
+#include "monitor/sink.h"
 
-#define MAX_SINKS 16
 #define LINE_MAX (128 * 1024)
 
-static int sinks[MAX_SINKS];
-static int may_block[MAX_SINKS]; /* a pipe, socket or terminal */
-static size_t nsinks;
-static uint64_t lost;
 static struct wbuf line;
 /* 401s that were written one by one in this second */
 static time_t reject_second;
 static unsigned reject_lines;
 
 void
-audit_init(size_t n)
+audit_init(void)
 {
-	size_t i;
-
-	nsinks = n > MAX_SINKS ? MAX_SINKS : n;
-	for (i = 0; i < MAX_SINKS; i++)
-		sinks[i] = -1;
 	wbuf_init(&line, LINE_MAX);
-}
-
-void
-audit_set(size_t i, int fd)
-{
-	struct stat st;
-
-	if (i >= nsinks) {
-		close(fd);
-		return;
-	}
-	if (sinks[i] != -1)
-		close(sinks[i]);
-	sinks[i] = fd;
-	may_block[i] = fstat(fd, &st) == -1 || !S_ISREG(st.st_mode);
-}
-
-uint64_t
-audit_lost(void)
-{
-	return lost;
-}
-
-/* 1 when a write would not wait.  A pipe that is writable takes a whole line
- * of 4 KiB; files always are, and are not asked. */
-static int
-writable(size_t i)
-{
-	struct pollfd p = {sinks[i], POLLOUT, 0};
-
-	return !may_block[i] ||
-	       (poll(&p, 1, 0) == 1 && (p.revents & POLLOUT) != 0);
-}
-
-static void
-sink_write(size_t i)
-{
-	if (sinks[i] != -1 && writable(i) &&
-	    write(sinks[i], line.p, line.len) == (ssize_t)line.len)
-		return;
-	if (lost++ == 0)
-		log_warnx("an audit record was lost");
 }
 
 static void
 line_end(void)
 {
-	size_t i;
-
 	json_raw_put(&line, "}\n");
 	if (line.err) {
-		lost++;
+		sink_count_lost();
 		log_warnx("an audit record is too large");
 		return;
 	}
-	for (i = 0; i < nsinks; i++)
-		sink_write(i);
+	sink_put(line.p, line.len);
 }
 
 /* ---- members ---- */
@@ -277,7 +220,7 @@ put_run(const struct req *r)
 void
 audit_request(const struct req *r, const char *outcome)
 {
-	if (outcome == NULL || nsinks == 0)
+	if (outcome == NULL || !sink_any())
 		return;
 	line_begin();
 	put_str("request_id", r->ask.reqid);
@@ -315,7 +258,7 @@ audit_process(const struct proc *p)
 {
 	char mark[7];
 
-	if (nsinks == 0)
+	if (!sink_any())
 		return;
 	strlcpy(mark, p->id, sizeof(mark));
 	line_begin();
@@ -342,7 +285,7 @@ audit_rejects(enum code c, uint32_t count)
 {
 	time_t now = time(NULL);
 
-	if (nsinks == 0)
+	if (!sink_any())
 		return;
 	if (now != reject_second) {
 		reject_second = now;
@@ -372,7 +315,7 @@ audit_reload(const char *old, const char *new, const char *why)
 {
 	char id[ABX_REQID_LEN + 1];
 
-	if (nsinks == 0)
+	if (!sink_any())
 		return;
 	request_id(id);
 	line_begin();

@@ -20,6 +20,7 @@
 #include "common/proc.h"
 #include "monitor/mon.h"
 #include "monitor/proc.h"
+#include "monitor/sink.h"
 
 #define MAX_CLIENTS 16
 
@@ -92,7 +93,7 @@ verb_status(struct client *c, uint64_t id)
 		      " s:{s:b, s:b, s:b}}",
 		"version", ABX_VERSION, "revision", mon.cur->revision,
 		"uptime_s", (json_int_t)up, "requests", (int)req_count(),
-		"audit_lost", (json_int_t)audit_lost(), "panic", mon.panic,
+		"audit_lost", (json_int_t)sink_lost(), "panic", mon.panic,
 		"reloading", mon.next != NULL, "processes", "listener",
 		worker_json(mon.listener), "pathd", worker_json(mon.cur->pathd),
 		"execd", worker_json(mon.cur->execd), "sandbox", "namespaces",

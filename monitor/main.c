@@ -18,6 +18,7 @@
 #include "monitor/load.h"
 #include "monitor/mon.h"
 #include "monitor/proc.h"
+#include "monitor/sink.h"
 #include "monitor/work.h"
 
 struct mon mon;
@@ -288,7 +289,7 @@ mon_parent_msg(struct imsg *m)
 	case PC_CHILD_GONE:
 		return child_gone(m);
 	case PC_AUDIT_FD:
-		audit_set(m->payload[0], m->fd);
+		sink_set(m->payload[0], m->fd);
 		m->fd = -1;
 		return 0;
 	case PC_CONTROL:
@@ -335,7 +336,8 @@ mon_start(struct event_base *base, int sock)
 	mon.start_us = proc_now_us();
 	random_bytes(mon.hmac_key, sizeof(mon.hmac_key));
 	random_bytes(mon.argv_key, sizeof(mon.argv_key));
-	audit_init(mon.sinks.n);
+	audit_init();
+	sink_init(mon.base, mon.sinks.n);
 	proc_init();
 }
 

@@ -276,17 +276,13 @@ void control_reloaded(int ok, const char *text);
 char *top_text(void);
 
 /* audit.c */
-void audit_init(size_t nsinks);
-/* Take a descriptor for sink i; the one before is closed. */
-void audit_set(size_t i, int fd);
+void audit_init(void);
 void audit_request(const struct req *, const char *outcome);
 /* The end of a process. */
 void audit_process(const struct proc *);
 void audit_rejects(enum code, uint32_t count);
 /* One core.reload record; new is NULL and why says it when it failed. */
 void audit_reload(const char *old, const char *new, const char *why);
-/* Records that could not be written so far. */
-uint64_t audit_lost(void);
 
 /* filter.c */
 extern const struct jail_call monitor_calls[];

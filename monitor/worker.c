@@ -46,10 +46,9 @@ facts_plausible(const struct facts *f, const struct plan_item *it)
 
 /* Nothing but what was to be opened is passed on. */
 static int
-opened_as_asked(const struct req *r, int fd)
+opened_as_asked(const struct req *r, const struct imsg *m)
 {
-	return fd == -1 ||
-	       (r->wanted != FDK_NONE && msg_fd_kind(fd) == r->wanted);
+	return m->fd == -1 || (r->wanted != FDK_NONE && m->kind == r->wanted);
 }
 
 int
@@ -58,7 +57,7 @@ worker_facts(struct req *r, struct imsg *m)
 	struct facts one = {0};
 	size_t i;
 
-	if (!opened_as_asked(r, m->fd))
+	if (!opened_as_asked(r, m))
 		return -1;
 	if (r->state == RS_REOPEN) {
 		if (facts_decode(m, &one, 1) == -1)

@@ -93,7 +93,7 @@ worker_log(enum log_level level, const char *line)
 /* A message during a job: about that job, or one that ended before main
  * knew. */
 static void
-job_message(struct job *j, const struct imsg *m)
+job_message(struct job *j, struct imsg *m)
 {
 	struct rbuf r;
 	const char *why;
@@ -319,7 +319,7 @@ job_find(uint16_t type)
 /* Run what main sent; what comes behind it in the same packet is for this
  * job and waits in the buffer. */
 static void
-worker_run(struct job *proto, const struct imsg *m)
+worker_run(struct job *proto, struct imsg *m)
 {
 	struct job j = *proto;
 	struct rbuf r;

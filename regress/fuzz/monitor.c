@@ -1028,8 +1028,9 @@ set_up(void)
 	CHECK(pipe(fd_pipe) == 0);
 	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, fd_sock) == 0);
 	CHECK((fd_audit = memfd_create("audit", MFD_CLOEXEC)) != -1);
-	audit_init(1);
-	audit_set(0, fd_audit);
+	audit_init();
+	sink_init(mon.base, 1);
+	sink_set(0, fd_audit);
 	policy_says(1, 3);
 	child_start(PROC_PATHD, 1);
 	child_start(PROC_EXECD, 1);
@@ -1040,9 +1041,12 @@ set_up(void)
 static void
 check_audit(void)
 {
-	off_t n = lseek(fd_audit, 0, SEEK_CUR);
-	char *buf = fuzz_alloc((size_t)n + 1), *s = buf, *line;
+	char *buf, *s, *line;
+	off_t n;
 
+	sink_flush();
+	n = lseek(fd_audit, 0, SEEK_CUR);
+	buf = s = fuzz_alloc((size_t)n + 1);
 	CHECK(pread(fd_audit, buf, (size_t)n, 0) == (ssize_t)n);
 	while ((line = strsep(&s, "\n")) != NULL)
 		if (s != NULL)
@@ -1051,7 +1055,7 @@ check_audit(void)
 			CHECK(*line == '\0');
 	free(buf);
 	CHECK(ftruncate(fd_audit, 0) == 0 && lseek(fd_audit, 0, SEEK_SET) == 0);
-	CHECK(audit_lost() == 0);
+	CHECK(sink_lost() == 0);
 }
 
 int
