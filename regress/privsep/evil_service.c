@@ -411,7 +411,7 @@ service_log_flood(void **state)
 		puppet_say(&puppet, 1, PC_LOG, 0, -1, line, sizeof(line) - 1);
 	nap_ms(1100);
 	puppet_say(&puppet, 1, PC_LOG, 0, -1, line, sizeof(line) - 1);
-	assert_int_equal(stage_wait_log(&st, "were dropped", 1, 5000), 1);
+	assert_true(stage_wait_log(&st, "were dropped", 1, 5000) >= 1);
 	n = stage_logged(&st, "flood");
 	if (n < 100 || n > 500)
 		fail_msg("%zu lines of 5001 were taken", n);

@@ -132,7 +132,7 @@ take_broken(struct lab *l, const struct imsg *m)
 }
 
 static void
-monitor_says(struct lab *l, const struct imsg *m)
+monitor_says(struct lab *l, struct imsg *m)
 {
 	const char *why;
 

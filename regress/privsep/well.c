@@ -216,7 +216,7 @@ to_execd(const struct imsg *m)
 }
 
 const char *
-well_formed(enum proc_kind to, const struct imsg *m)
+well_formed(enum proc_kind to, struct imsg *m)
 {
 	const char *why;
 

@@ -12,6 +12,6 @@
 /* NULL, or what the receiver would find wrong. */
 /* A new execd holds no binds. */
 void well_reset(void);
-const char *well_formed(enum proc_kind to, const struct imsg *);
+const char *well_formed(enum proc_kind to, struct imsg *);
 
 #endif
