@@ -75,7 +75,7 @@ PATHD_SRC = pathd/main.c pathd/pool.c pathd/worker.c pathd/put_job.c \
 EXECD_SRC = execd/main.c execd/job.c execd/job_start.c \
 	execd/job_launch.c execd/job_say.c execd/session.c execd/box.c \
 	execd/spawn.c execd/pump.c execd/spool.c execd/feed.c \
-	execd/launch/ns.c execd/protect.c execd/mounts.c execd/etc.c execd/filter.c \
+	execd/launch/ns.c execd/protect.c execd/nested.c execd/mounts.c execd/etc.c execd/filter.c \
 	${EXECD_PURE_SRC}
 
 LAUNCH_SRC = execd/launch/launch.c execd/launch/super.c \

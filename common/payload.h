@@ -453,9 +453,10 @@ enum end_flag {
 	END_LOST = 16, /* the end was not seen; status says nothing */
 	END_TRUNC_OUT = 32,
 	END_TRUNC_ERR = 64,
-	END_MEM_CGROUP = 128,	/* memory enforced by cgroup, else by rlimit */
-	END_EMPTY = 256,	/* the tree was seen to be empty */
-	END_MORE_APPEARED = 512 /* more protected names than fit */
+	END_MEM_CGROUP = 128,	 /* memory enforced by cgroup, else by rlimit */
+	END_EMPTY = 256,	 /* the tree was seen to be empty */
+	END_MORE_APPEARED = 512, /* more protected names than fit */
+	END_PARTIAL = 1024 /* not all repositories below were looked for */
 };
 /* The end of a run: ME_END, and the payload of the exit frame. */
 struct run_end {

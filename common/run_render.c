@@ -183,6 +183,8 @@ put_appeared(struct wbuf *w, const struct run_end *e)
 	json_raw_put(w, "]");
 	if ((e->flags & END_MORE_APPEARED) != 0)
 		json_raw_put(w, ",\"more_appeared\":true");
+	if ((e->flags & END_PARTIAL) != 0)
+		json_raw_put(w, ",\"protect_partial\":true");
 }
 
 void

@@ -27,6 +27,7 @@ struct entry {
 struct appeared {
 	struct entry *v;
 	size_t n;
+	int partial;
 };
 
 static struct entry *
@@ -72,6 +73,15 @@ appeared_watch(struct appeared **a, const char *inner, int dir,
 	return 0;
 }
 
+int
+appeared_partial(struct appeared **a)
+{
+	if (*a == NULL && (*a = calloc(1, sizeof(**a))) == NULL)
+		return -1;
+	(*a)->partial = 1;
+	return 0;
+}
+
 static int
 changed(const struct entry *e)
 {
@@ -91,6 +101,8 @@ appeared_report(const struct appeared *a, struct run_end *e)
 {
 	size_t i, n;
 
+	if (a != NULL && a->partial)
+		e->flags |= END_PARTIAL;
 	for (i = 0; a != NULL && i < a->n; i++) {
 		if (!changed(&a->v[i]))
 			continue;

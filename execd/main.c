@@ -21,6 +21,7 @@
 #include "execd/filter.h"
 #include "execd/job.h"
 #include "execd/mounts.h"
+#include "execd/nested.h"
 #include "execd/protect.h"
 #include "execd/session.h"
 
@@ -232,7 +233,8 @@ complete(struct profile_binds *b, const struct spawn *s)
 	size_t i, n = b->n;
 
 	for (i = 0; i < n; i++)
-		if (b->v[i].rw && protect_names(b, &conf.names, i) == -1)
+		if (b->v[i].rw && (protect_names(b, &conf.names, i) == -1 ||
+				      nested_names(b, &conf.names, i) == -1))
 			return -1;
 	if (n > 0 && protect_covers(b, 0, &pending.covers) == -1)
 		return -1;

@@ -172,6 +172,32 @@ ancestor(struct profile_binds *b, const char *inner, int dir, const char *name,
 	return add(b, inner, fd, *rw, 1) == -1 ? -1 : fd;
 }
 
+ssize_t
+protect_way(struct profile_binds *b, size_t i, char *rel)
+{
+	char inner[ABX_PATH_MAX + 1];
+	size_t at = strlen(b->v[i].inner), n;
+	int dir = b->v[i].fd, rw = b->v[i].rw;
+	char *name, *next;
+
+	memcpy(inner, b->v[i].inner, at);
+	for (name = rel; name != NULL; name = next) {
+		if ((next = strchr(name, '/')) != NULL)
+			*next++ = '\0';
+		n = strlen(name);
+		if (at + 1 + n >= sizeof(inner)) {
+			errno = ENAMETOOLONG;
+			return -1;
+		}
+		inner[at] = '/';
+		memcpy(inner + at + 1, name, n + 1);
+		at += 1 + n;
+		if ((dir = ancestor(b, inner, dir, name, &rw)) == -1)
+			return -1;
+	}
+	return profile_find(b, inner) - b->v;
+}
+
 /* ---- protected names ---- */
 
 static int git_names(struct profile_binds *b, const char *inner, int git);

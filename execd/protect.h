@@ -31,6 +31,10 @@ int protect_bind(struct profile_binds *, const struct strlist *names,
 int protect_names(
     struct profile_binds *, const struct strlist *names, size_t i);
 
+/* Make every directory on the way from the bind b->v[i] to rel (split in place)
+ * a mount point of its own: the index of the last, or -1 with errno. */
+ssize_t protect_way(struct profile_binds *, size_t i, char *rel);
+
 /* Start-up: open what covers are made of.  fatal on failure. */
 void protect_init(void);
 /*

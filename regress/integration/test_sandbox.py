@@ -187,6 +187,107 @@ class Protected(Box):
         os.rmdir(made)
 
 
+class Nested(Box):
+    """H14: repositories below the directory are protected like it."""
+
+    @classmethod
+    def fill(cls, w):
+        for at in ("w", "w/one", "w/deep/er/two", "w/.hidden/three"):
+            w.put(at + "/.git/hooks/sample", "kept")
+            w.put(at + "/.git/config", "kept")
+            w.put(at + "/.git/HEAD", "x")
+            w.put(at + "/src/f", "x")
+        w.put("w/one/.claude/settings", "kept")
+        w.put("w/tree/.git", "gitdir: elsewhere")
+        w.put("w/plain/.claude/settings", "free")
+        w.link("w/to", "outside")
+
+    def test_hooks_and_configuration(self):
+        w = self.world
+        r = self.sh(
+            "for d in one deep/er/two .hidden/three; do cd $d; "
+            "echo evil > .git/hooks/post-checkout; echo evil >> .git/config; "
+            "echo evil > .git/hooks/sample; mv .git .x; rm -rf .git/hooks; "
+            "echo f > src/f; echo n > .git/new || echo $d; cd -; "
+            "done >/dev/null; mv one uno; mv deep/er deep/re; mv deep d; "
+            "echo evil > tree/.git; rm -f tree/.git; "
+            "echo evil > one/.claude/settings; "
+            "echo fine > plain/.claude/settings; ls -d one deep/er plain")
+        self.eq(r["stdout"], "deep/er\none\nplain\n", r)
+        for at in ("w/one", "w/deep/er/two", "w/.hidden/three"):
+            self.eq((w.get(at + "/.git/hooks/sample"),
+                     w.get(at + "/.git/config"), w.get(at + "/src/f"),
+                     os.listdir(w / at + "/.git/hooks"), w.get(
+                         at + "/.git/new")),
+                    (b"kept", b"kept", b"f\n", ["sample"], b"n\n"), at)
+        self.eq((w.get("w/tree/.git"), w.get("w/one/.claude/settings"),
+                 w.get("w/plain/.claude/settings")),
+                (b"gitdir: elsewhere", b"kept", b"fine\n"))
+        self.eq("protect_partial" in r["sandbox"], False, r)
+
+    def test_a_name_appears_in_one(self):
+        r = self.sh("echo x > one/.git/config.worktree; mkdir one/.vscode; "
+                    "mkdir plain/.git")
+        self.eq(sorted(r["sandbox"]["appeared"]),
+                [self.world.w + "/one/.git/config.worktree",
+                 self.world.w + "/one/.vscode"])
+        subprocess.run(["rm", "-r", *r["sandbox"]["appeared"],
+                        self.world.w + "/plain/.git"], check=True)
+
+    def test_what_is_made_in_a_run_is_free_in_it(self):
+        r = self.sh("mkdir -p new/.git/hooks && echo x > new/.git/hooks/h && "
+                    "rm -r new && echo gone")
+        self.eq(r["stdout"], "gone\n", r)
+
+    def test_more_than_are_looked_at(self):
+        """A thousand directories, those above first; and it is said."""
+        w = self.world
+        for i in range(40):
+            os.makedirs(f"{w.w}/many/{i}")
+            for k in range(30):
+                os.makedirs(f"{w.w}/many/{i}/{k}/x")
+        w.put("w/many/near/.git/config", "kept")
+        w.put("w/many/39/29/x/far/.git/config", "old")
+        w.own()
+        begun = time.time()
+        r = self.sh("echo evil > many/near/.git/config; "
+                    "echo evil > one/.git/config; echo ran")
+        self.under(time.time() - begun, 5, "seconds")
+        self.eq((r["stdout"], r["sandbox"].get("protect_partial")),
+                ("ran\n", True), r)
+        self.eq((w.get("w/many/near/.git/config"), w.get("w/one/.git/config")),
+                (b"kept", b"kept"))
+        subprocess.run(["rm", "-rf", w.w + "/many"], check=True)
+
+    def test_many_repositories(self):
+        """As many as can be mounted in time; the command runs."""
+        w = self.world
+        for i in range(200):
+            w.put(f"w/all/{i}/.git/config", "kept")
+            w.put(f"w/all/{i}/.git/hooks/sample", "kept")
+        w.own()
+        begun = time.time()
+        r = self.sh("for i in all/*; do echo evil > $i/.git/config; done; "
+                    "echo ran")
+        self.under(time.time() - begun, 10, "seconds")
+        left = sum(w.get(f"w/all/{i}/.git/config") == b"kept"
+                   for i in range(200))
+        self.eq((r["stdout"], r["sandbox"].get("protect_partial")),
+                ("ran\n", True), r)
+        self.eq(left >= 40, True, f"{left} of 200 are protected")
+        subprocess.run(["rm", "-rf", w.w + "/all"], check=True)
+
+
+class NotNested(Box):
+    conf_more = {"sandbox": {"protect": ["keep"]}}
+
+    def test_without_git_among_the_names(self):
+        self.world.put("w/one/.git/config", "old")
+        self.world.own()
+        self.sh("echo new > one/.git/config")
+        self.eq(self.world.get("w/one/.git/config"), b"new\n")
+
+
 class Jobs(Box):
     """Real small jobs, offline, in the default profile at default limits."""
 

@@ -123,7 +123,7 @@ test_result(void **state)
 static void
 test_appeared(void **state)
 {
-	struct run_end e = {.flags = END_MORE_APPEARED}, back;
+	struct run_end e = {.flags = END_MORE_APPEARED | END_PARTIAL}, back;
 	struct wbuf w;
 	struct rbuf r;
 
@@ -139,7 +139,8 @@ test_appeared(void **state)
 	wput_u8(&w, 0);
 	assert_non_null(strstr((char *)w.p,
 	    "\"sandbox\":{\"layers\":[],\"appeared\":[\"/w/.git\","
-	    "\"/w/\\\"x\"],\"more_appeared\":true}}"));
+	    "\"/w/\\\"x\"],\"more_appeared\":true,"
+	    "\"protect_partial\":true}}"));
 	wbuf_free(&w);
 	/* a text that does not end */
 	e.nappeared = 13;

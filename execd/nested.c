@@ -1,0 +1,174 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * Finds repositories below a writable bind, whose protected names are
+ * protected as those of the bind itself (design: protected names).  Looks at
+ * a bounded number of directories, follows no links, changes nothing, and
+ * says when it did not see them all.
+ */
+#include "execd/nested.h"
+
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <linux/openat2.h>
+
+#include "execd/appeared.h"
+#include "execd/protect.h"
+
+/* No repository is begun with more binds than this: one can need half of what
+ * there may be, and bubblewrap's time grows with their square. */
+#define BINDS_FULL (PROFILE_MAX_BINDS / 4)
+
+/* Directories to look at, as paths below the bind; those nearest to it come
+ * first. */
+struct todo {
+	char *v[NESTED_MAX_DIRS];
+	size_t n;
+	int more; /* there were others */
+};
+
+static void
+todo_add(struct todo *t, const char *dir, const char *name)
+{
+	size_t n = strlen(dir) + 1 + strlen(name) + 1;
+	char *p;
+
+	if (t->n == NESTED_MAX_DIRS || n > ABX_PATH_MAX ||
+	    (p = malloc(n)) == NULL) {
+		t->more = 1;
+		return;
+	}
+	strlcpy(p, dir, n);
+	if (*dir != '\0')
+		strlcat(p, "/", n);
+	strlcat(p, name, n);
+	t->v[t->n++] = p;
+}
+
+static void
+todo_clear(struct todo *t)
+{
+	while (t->n > 0)
+		free(t->v[--t->n]);
+}
+
+static DIR *
+open_below(int root, const char *rel)
+{
+	struct open_how how = {O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0,
+	    RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+	DIR *d;
+	int fd;
+
+	fd = (int)syscall(
+	    SYS_openat2, root, *rel == '\0' ? "." : rel, &how, sizeof(how));
+	if (fd == -1)
+		return NULL;
+	if ((d = fdopendir(fd)) == NULL)
+		close(fd);
+	return d;
+}
+
+static int
+is_dir(DIR *d, const struct dirent *de)
+{
+	struct stat st;
+
+	if (de->d_type != DT_UNKNOWN)
+		return de->d_type == DT_DIR;
+	return fstatat(dirfd(d), de->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISDIR(st.st_mode);
+}
+
+static int
+named(const struct strlist *names, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < names->n; i++)
+		if (strcmp(names->v[i], name) == 0)
+			return 1;
+	return 0;
+}
+
+/* Queue what lies in one directory; 1 when it is a repository. */
+static int
+look(struct todo *t, const struct strlist *names, int root, const char *rel)
+{
+	const struct dirent *de;
+	int found = 0;
+	DIR *d;
+
+	if ((d = open_below(root, rel)) == NULL) {
+		/* the command may be able to open it all the same */
+		if (errno != ENOENT && errno != ENOTDIR && errno != ELOOP)
+			t->more = 1;
+		return 0;
+	}
+	while ((de = readdir(d)) != NULL) {
+		if (strcmp(de->d_name, ".") == 0 ||
+		    strcmp(de->d_name, "..") == 0)
+			continue;
+		if (named(names, de->d_name))
+			found |= strcmp(de->d_name, ".git") == 0;
+		else if (is_dir(d, de))
+			todo_add(t, rel, de->d_name);
+	}
+	closedir(d);
+	return found;
+}
+
+/* Protect the repository at rel: 0, or -1 with errno.  One that is gone needs
+ * nothing. */
+static int
+protect(struct profile_binds *b, const struct strlist *names, size_t i,
+    const char *rel)
+{
+	char way[ABX_PATH_MAX + 1];
+	ssize_t at;
+
+	strlcpy(way, rel, sizeof(way));
+	if ((at = protect_way(b, i, way)) == -1)
+		return errno == ENOENT || errno == ENOTDIR || errno == ELOOP
+			   ? 0
+			   : -1;
+	/* below a protected name, or a repository that is a bind itself */
+	if (!b->v[at].rw)
+		return 0;
+	return protect_names(b, names, (size_t)at);
+}
+
+int
+nested_names(struct profile_binds *b, const struct strlist *names, size_t i)
+{
+	int root = b->v[i].fd, rc = 0;
+	struct todo *t;
+	size_t k;
+
+	if (b->v[i].git || !named(names, ".git"))
+		return 0;
+	if ((t = calloc(1, sizeof(*t))) == NULL)
+		return -1;
+	(void)look(t, names, root, "");
+	for (k = 0; rc == 0 && k < t->n; k++) {
+		if (!look(t, names, root, t->v[k]))
+			continue;
+		if (b->n > BINDS_FULL)
+			t->more = 1;
+		else
+			rc = protect(b, names, i, t->v[k]);
+	}
+	if (rc == 0 && t->more)
+		rc = appeared_partial(&b->watch);
+	todo_clear(t);
+	free(t);
+	return rc;
+}
