@@ -27,6 +27,10 @@ static const char *const copied[] = {"services", "protocols", "ld.so.cache",
     "ld.so.conf", "ld.so.conf.d", "ssl", "alternatives", "localtime",
     "timezone"};
 
+/* What programs of /usr keep here and do not start without: of every version
+ * ("java-17-openjdk"). */
+static const char *const copied_like[] = {"java"};
+
 static const char nsswitch[] = "passwd: files\ngroup: files\n"
 			       "hosts: files\nservices: files\n"
 			       "protocols: files\n";
@@ -118,6 +122,25 @@ copy_entry(int src, const char *name, int dst, int depth, int *left)
 	close(to);
 }
 
+static void
+copy_like(int etc, int fd, int *left)
+{
+	struct dirent *de;
+	int dup = openat(etc, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	size_t i;
+	DIR *d;
+
+	if (dup == -1 || (d = fdopendir(dup)) == NULL)
+		fatal("/etc");
+	while ((de = readdir(d)) != NULL)
+		for (i = 0; i < nitems(copied_like); i++)
+			if (strncmp(de->d_name, copied_like[i],
+				strlen(copied_like[i])) == 0)
+				copy_entry(
+				    etc, de->d_name, fd, COPY_DEPTH, left);
+	closedir(d);
+}
+
 void
 etc_fill(int fd, uid_t uid, gid_t gid)
 {
@@ -141,6 +164,7 @@ etc_fill(int fd, uid_t uid, gid_t gid)
 		fatal("/etc");
 	for (i = 0; i < nitems(copied); i++)
 		copy_entry(etc, copied[i], fd, COPY_DEPTH, &left);
+	copy_like(etc, fd, &left);
 	if (left < 0)
 		log_warnx("/etc/ssl or /etc/alternatives is too large to be "
 			  "copied whole");

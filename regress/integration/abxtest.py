@@ -190,6 +190,22 @@ def free_port():
                 pass
 
 
+# ---- packages ----
+
+def apt(*packages):
+    """Install packages; what went wrong, or None."""
+    env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    get = ["apt-get", "-o", "DPkg::Lock::Timeout=120", "-qq", "-y",
+           "--no-install-recommends"]
+    for argv in (get + ["install", *packages], get + ["update"],
+                 get + ["install", *packages]):
+        p = subprocess.run(argv, env=env, stdin=subprocess.DEVNULL,
+                           capture_output=True, text=True)
+        if p.returncode == 0 and "install" in argv:
+            return None
+    return p.stderr.strip()[-300:]
+
+
 # ---- files ----
 
 class World:

@@ -3,6 +3,7 @@
 Each layer and each promise of abx-sandbox(7) by a program that tries."""
 import errno
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -10,7 +11,8 @@ import threading
 import time
 import unittest
 
-from abxtest import (BUILD, MARKER, Case, World, hardened_only, needs_root)
+from abxtest import (BUILD, MARKER, ROOT, Case, World, apt, hardened_only,
+                     needs_root, timeout)
 
 
 class Box(Case):
@@ -289,15 +291,31 @@ class NotNested(Box):
 
 
 class Jobs(Box):
-    """Real small jobs, offline, in the default profile at default limits."""
+    """Real small jobs, offline, in the default profile; memory and processes
+    are what they are when nothing is said."""
+    scope = {}
 
-    def job(self, program, script, out):
-        if not any(os.access(f"{d}/{program}", os.X_OK)
-                   for d in ("/usr/bin", "/usr/local/bin")):
-            self.skipTest(f"{program} is not installed")
-        r = self.sh(script)
+    @classmethod
+    def conf(cls, w):
+        return {"rules": [{"allow": "commands.run", "commands": {
+            "allow": ["sh -c ..."], "timeout": "120s", "cwd": w.w,
+            **cls.scope}}], "allow_lint_errors": True}
+
+    def job(self, program, script, out, package=None):
+        def there():
+            return any(os.access(f"{d}/{program}", os.X_OK)
+                       for d in ("/usr/bin", "/usr/local/bin"))
+
+        if not there():
+            if not ROOT or not shutil.which("apt-get"):
+                self.skipTest(f"{program} is not installed")
+            if why := apt(package or program):
+                self.skipTest(f"cannot install {program}: {why}")
+        r = self.sh(script, timeout=110)
         self.eq((r["exit_code"], r["stdout"]), (0, out), r)
 
+
+class DebianJobs(Jobs):
     def test_python(self):
         self.job("python3", """
 cat >m.py <<E
@@ -349,9 +367,81 @@ E
 node s.js && rm s.js out
 """, "sub\n42\n")
 
+    @timeout(300)
+    def test_npm(self):
+        self.job("npm", """
+mkdir app dep && cd dep && cat >package.json <<E
+{"name": "dep", "version": "1.0.0", "main": "i.js"}
+E
+echo 'module.exports = () => "from dep";' >i.js && npm pack -s && cd ../app &&
+cat >package.json <<E
+{"name": "app", "version": "1.0.0", "scripts": {
+ "build": "mkdir -p dist && cp m.js dist/", "test": "node dist/m.js"}}
+E
+echo 'console.log(require("dep")());' >m.js &&
+npm install --offline --no-audit --no-fund -s ../dep/dep-1.0.0.tgz &&
+npm run -s build && npm test -s && cd .. && rm -rf app dep .npm
+""", "dep-1.0.0.tgz\nfrom dep\n")
+
+    @timeout(300)
+    def test_cargo(self):
+        self.job("cargo", r"""
+PATH=/usr/bin:/bin; cargo init -q --vcs none --name a a && cd a &&
+cat >>src/main.rs <<E
+#[test] fn adds() { assert_eq!(1 + 1, 2); }
+E
+cargo build -q --offline && cargo run -q --offline &&
+cargo test -q --offline 2>&1 | grep -o '1 passed' && cd .. && rm -rf a .cargo
+""", "Hello, world!\n1 passed\n")
+
     def test_perl(self):
         self.job("perl", "perl -MPOSIX -e 'print floor(3.7), qq{\\n}; "
                  "print `echo sub`'", "3\nsub\n")
+
+
+JAVA = """
+mkdir -p p && cat >p/A.java <<E
+package p;
+import java.util.stream.*;
+public class A {
+  record P(int x, String s) {}
+  public static void main(String[] a) throws Exception {
+    System.out.println(IntStream.range(0, 1000).parallel().sum());
+    Thread t = new Thread(() -> System.out.println(new P(1, "q")));
+    t.start(); t.join();
+    var b = new ProcessBuilder("echo", "sub").start();
+    System.out.print(new String(b.getInputStream().readAllBytes()));
+    byte[][] m = new byte[a.length * 32][];
+    for (int i = 0; i < m.length; i++) m[i] = new byte[1 << 20];
+    java.nio.file.Files.writeString(java.nio.file.Path.of("/tmp/f"), "x");
+  }
+}
+E
+javac -d out p/A.java && jar -cfe a.jar p.A -C out . &&
+java -jar a.jar %s && rm -r p out a.jar
+"""
+JAVA_SAYS = "499500\nP[x=1, s=q]\nsub\n"
+
+
+class JavaWithHeap(Jobs):
+    """With what abx-sandbox(7) says of java: its heap is part of the machine's
+    memory, whatever the limit, when nothing else is said."""
+    scope = {"env_fixed": {"JAVA_TOOL_OPTIONS": "-Xms16m -Xmx256m"}}
+
+    @timeout(300)
+    def test_with_a_heap_that_fits(self):
+        self.job("javac", JAVA % "a b", JAVA_SAYS, "default-jdk-headless")
+
+
+class JavaDefault(Jobs):
+    scope = {}
+
+    @timeout(300)
+    def test_without(self):
+        with open("/proc/meminfo") as f:
+            if int(f.readline().split()[1]) > 28 << 20:
+                self.skipTest("the first heap is more than the limit here")
+        self.job("javac", JAVA % "", JAVA_SAYS, "default-jdk-headless")
 
 
 # Runs a program under a filter that answers the call numbered argv[1], when

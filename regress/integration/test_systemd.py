@@ -17,7 +17,7 @@ import subprocess
 import tempfile
 import unittest
 
-from abxtest import BUILD, Case, needs_root, timeout
+from abxtest import BUILD, Case, apt, needs_root, timeout
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
@@ -121,20 +121,6 @@ echo $$ >/sys/fs/cgroup/cgroup.procs
 find "$group" -depth -type d -exec rmdir {} +
 exit $rc
 """
-
-
-def apt(*packages):
-    """Install packages; what went wrong, or None."""
-    env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    get = ["apt-get", "-o", "DPkg::Lock::Timeout=120", "-qq", "-y",
-           "--no-install-recommends"]
-    for argv in (get + ["install", *packages], get + ["update"],
-                 get + ["install", *packages]):
-        p = subprocess.run(argv, env=env, stdin=subprocess.DEVNULL,
-                           capture_output=True, text=True)
-        if p.returncode == 0 and "install" in argv:
-            return None
-    return p.stderr.strip()[-300:]
 
 
 def libraries():
