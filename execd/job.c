@@ -170,9 +170,10 @@ job_fail(struct job *j, uint16_t code, int err, const char *layer)
 	if (j->probe || (code != C_POL_EXEC_NOT_FOUND &&
 			    code != C_ARGS_TOO_LARGE && err != ECANCELED))
 		log_warnx("run %llu: %s", (unsigned long long)j->id, line);
-	if (j->probe)
+	if (j->probe) {
+		strlcpy(jobs.broken, layer, sizeof(jobs.broken));
 		job_hello(0, 0, line);
-	else
+	} else
 		job_refuse(j->id, code, err, layer);
 	pump_free(j->pump);
 	j->pump = NULL;

@@ -66,6 +66,7 @@ struct job {
 extern struct job_table {
 	struct job_conf conf;
 	struct exec_hello hello;
+	char broken[64]; /* the layer with which the probe failed, or "" */
 	struct job *jobs;
 	size_t n;
 	int stopping;

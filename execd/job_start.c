@@ -245,8 +245,9 @@ missing_layer(uint32_t layers)
 {
 	uint32_t no = (jobs.conf.require | LAYER_NAMESPACES) & ~layers;
 
+	/* without a sandbox at all it is what kept it from being built */
 	if ((no & LAYER_NAMESPACES) != 0)
-		return "namespaces";
+		return jobs.broken[0] != '\0' ? jobs.broken : "namespaces";
 	if ((no & LAYER_SECCOMP) != 0)
 		return "seccomp";
 	if ((no & LAYER_LANDLOCK) != 0)

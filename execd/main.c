@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -37,6 +38,7 @@ static struct {
 	struct strlist protect;
 	struct strlist names; /* that are protected in writable binds */
 	uint32_t nofile;
+	int no_proc;	  /* errno of mounting /proc: no sandbox is possible */
 	uint64_t idle_ms; /* of sessions' sandboxes */
 } conf;
 
@@ -90,7 +92,8 @@ execd_open(const struct proc_conf *pc)
 	mc.launcher = conf.launcher;
 	mc.uid = pc->uid;
 	mc.gid = pc->gid;
-	mounts_enter(&mc);
+	if ((conf.no_proc = mounts_enter(&mc)) != 0)
+		return;
 	spawn_init(conf.tmp_size, conf.require);
 	protect_init();
 }
@@ -401,7 +404,11 @@ execd_start(struct event_base *base, int fd)
 	jc.probed = probed;
 	jc.empty = empty;
 	job_init(&jc);
-	if (jc.driver->check(text, sizeof(text)) == 0)
+	if (conf.no_proc != 0)
+		snprintf(text, sizeof(text),
+		    "namespaces: cannot mount proc: %s",
+		    strerror(conf.no_proc));
+	else if (jc.driver->check(text, sizeof(text)) == 0)
 		text[0] = '\0';
 	job_probe(text);
 }

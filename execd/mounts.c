@@ -258,19 +258,30 @@ bind_at(int src, const char *path, int isdir, uint64_t attr)
 	return 0;
 }
 
-static void
-mount_at(
+/* 0, or -1 with errno when the kernel refuses to mount it. */
+static int
+mount_try(
     const char *type, const char *path, unsigned long flags, const char *data)
 {
 	char to[64];
-	int dst;
+	int dst, rc, save;
 
 	if ((dst = place(path, 1)) == -1)
 		fatal("cannot make %s", path);
 	snprintf(to, sizeof(to), "/proc/self/fd/%d", dst);
-	if (mount(type, to, type, flags, data) == -1)
-		fatal("cannot mount %s on %s", type, path);
+	rc = mount(type, to, type, flags, data);
+	save = errno;
 	close(dst);
+	errno = save;
+	return rc;
+}
+
+static void
+mount_at(
+    const char *type, const char *path, unsigned long flags, const char *data)
+{
+	if (mount_try(type, path, flags, data) == -1)
+		fatal("cannot mount %s on %s", type, path);
 }
 
 static int
@@ -442,17 +453,21 @@ seal(void)
 	attributes("", 1, MOUNT_ATTR_RDONLY, 0);
 }
 
-static void
+/* 0, or an errno when there is no /proc: in a container that covers parts of
+ * its own the kernel lets nobody have another, nor would bubblewrap. */
+static int
 build(const struct mounts_conf *c, int usr, int launcher)
 {
-	int fd;
+	int fd, err = 0;
 
 	show_system(usr);
 	if ((fd = place("/etc", 1)) == -1)
 		fatal("/etc");
 	etc_fill(fd, c->uid, c->gid);
 	close(fd);
-	mount_at("proc", "/proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
+	if (mount_try(
+		"proc", "/proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == -1)
+		err = errno;
 	show_devices();
 	if (bind_at(launcher, MOUNTS_LAUNCHER, 0,
 		MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID) == -1)
@@ -468,12 +483,13 @@ build(const struct mounts_conf *c, int usr, int launcher)
 	close(fd);
 	show_configured();
 	seal();
+	return err;
 }
 
-void
+int
 mounts_enter(const struct mounts_conf *c)
 {
-	int usr, launcher;
+	int usr, launcher, err;
 
 	if (getpid() != 1)
 		fatalx("not in a pid namespace of its own");
@@ -488,7 +504,7 @@ mounts_enter(const struct mounts_conf *c)
 	    (newroot = open(BASE, O_PATH | O_DIRECTORY | O_CLOEXEC)) == -1)
 		fatal("cannot mount a new root");
 	own_add(newroot);
-	build(c, usr, launcher);
+	err = build(c, usr, launcher);
 	close(usr);
 	close(launcher);
 	if (fchdir(newroot) == -1 || syscall(SYS_pivot_root, ".", ".") == -1 ||
@@ -496,4 +512,5 @@ mounts_enter(const struct mounts_conf *c)
 		fatal("cannot enter the new root");
 	close(newroot);
 	newroot = -1;
+	return err;
 }

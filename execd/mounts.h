@@ -26,8 +26,8 @@ struct mounts_conf {
  * Build the namespace and enter it (design: architecture).  Must be called
  * in a mount and pid namespace of its own, with CAP_SYS_ADMIN over them.  A
  * bind that does not exist is logged and left out; everything else that
- * fails is fatal.
+ * fails is fatal.  0, or the errno of mounting /proc: nothing can run then.
  */
-void mounts_enter(const struct mounts_conf *);
+int mounts_enter(const struct mounts_conf *);
 
 #endif

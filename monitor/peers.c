@@ -171,6 +171,16 @@ peer_roots_ok(struct peer *p, const struct imsg *m)
 	return 0;
 }
 
+/* The layer that the text begins with, when there are none. */
+static void
+note_lacks(struct peer *p, const struct exec_hello *h)
+{
+	size_t n = strspn(h->text, "abcdefghijklmnopqrstuvwxyz ");
+
+	if (h->layers == 0 && h->text[n] == ':' && n < sizeof(p->lacks))
+		memcpy(p->lacks, h->text, n); /* zeroed by peer_new */
+}
+
 int
 peer_hello(struct peer *p, const struct imsg *m)
 {
@@ -183,6 +193,7 @@ peer_hello(struct peer *p, const struct imsg *m)
 	if (exec_hello_get(&r, &h) == -1 || rget_end(&r) == -1)
 		return -1;
 	p->layers = h.layers;
+	note_lacks(p, &h);
 	if (h.text[0] != '\0' &&
 	    proc_tell(PC_PROBE_FAIL, -1, h.text, strlen(h.text)) == -1)
 		log_warnx("cannot tell the parent");

@@ -74,7 +74,8 @@ layers_missing(const struct req *r, char *details, size_t size)
 	for (i = 0; layer == NULL && i < nitems(names); i++)
 		if ((r->snap->conf->require & names[i].bit) != 0 &&
 		    (have & names[i].bit) == 0)
-			layer = names[i].name;
+			layer = i == 0 && p->lacks[0] != '\0' ? p->lacks
+							       : names[i].name;
 	if (layer == NULL)
 		return 0;
 	snprintf(details, size, "{\"layer\":\"%s\"}", layer);

@@ -463,8 +463,34 @@ if ctypes.CDLL(None, use_errno=True).prctl(22, 2, prog, 0, 0):
     sys.exit(f"prctl: {os.strerror(ctypes.get_errno())}")
 os.execvp(sys.argv[4], sys.argv[4:])
 """
-CALLS = {"x86_64": {"clone": 56, "landlock_create_ruleset": 444},
-         "aarch64": {"clone": 220, "landlock_create_ruleset": 444}}
+# Runs a program in a user namespace that has all users of this one, and in a
+# mount namespace that belongs to it.
+CONTAIN = """
+import ctypes, os, sys
+ready = os.pipe()
+pid = os.getpid()
+if os.fork() == 0:
+    os.read(ready[0], 1)
+    for name in ("uid", "gid"):
+        with open(f"/proc/{pid}/{name}_map", "w") as f:
+            f.write("0 0 65536")
+    os._exit(0)
+if ctypes.CDLL(None).unshare(0x10000000 | 0x20000):
+    sys.exit("unshare")
+os.write(ready[1], b"x")
+if os.wait()[1]:
+    sys.exit("uid_map")
+for fd in ready:
+    os.close(fd)
+os.setresgid(0, 0, 0)
+os.setresuid(0, 0, 0)
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
+CALLS = {"x86_64": {"clone": 56, "seccomp": 317},
+         "aarch64": {"clone": 220, "seccomp": 277}}
+for _calls in CALLS.values():
+    _calls.update(landlock_create_ruleset=444, landlock_add_rule=445,
+                  landlock_restrict_self=446)
 
 
 @needs_root
@@ -506,6 +532,38 @@ class FailClosed(Case):
                 f'mount --bind {path} "$(command -v bwrap)" && exec "$@"',
                 "sh")
 
+    def behind(self, call, bits, err):
+        """abxd with a bubblewrap that starts the true one under a filter that
+        refuses one call."""
+        place = next((d for d in ("/usr/local/games", "/usr/games", "/usr/src",
+                                  "/usr/local/src") if os.path.isdir(d)), None)
+        if place is None or not os.access("/usr/bin/python3", os.X_OK):
+            self.skipTest("no place for another bubblewrap, or no python3")
+        refuse = self.filter(call, bits, err)
+        fd, path = tempfile.mkstemp(prefix="abx-fake-")
+        self.addCleanup(os.unlink, path)
+        with open(fd, "w") as f:
+            f.write("#!/usr/bin/python3\nimport sys\n"
+                    f"sys.argv[1:] = {list(refuse[3:])!r} + ['{place}/bwrap']"
+                    " + sys.argv[1:]\n" + REFUSING)
+        os.chmod(path, 0o755)
+        return ("unshare", "-m", "--propagation", "private", "sh", "-c",
+                f'mount -t tmpfs none {place} && '
+                f'cp "$(command -v bwrap)" {place}/bwrap && '
+                f'mount --bind {path} "$(command -v bwrap)" && exec "$@"',
+                "sh")
+
+    def contained(self, script, outside="true"):
+        """abxd as root of a user namespace with all users in it, as in a
+        container, behind a script; and one before that is made."""
+        wrap = ("unshare", "-m", "--propagation", "private", "sh", "-c",
+                outside + ' && exec "$@"', "sh", sys.executable, "-c", CONTAIN,
+                "sh", "-c", script + ' && exec "$@"', "sh")
+        p = subprocess.run([*wrap, "true"], capture_output=True, text=True)
+        if p.returncode:
+            self.skipTest(f"no such namespaces here: {p.stderr.strip()}")
+        return wrap
+
     def filter(self, call, bits, err):
         calls = CALLS.get(os.uname().machine)
         if calls is None:
@@ -526,6 +584,44 @@ class FailClosed(Case):
     def test_no_user_namespaces(self):
         self.refuses(self.filter("clone", 0x10000000, errno.EPERM),
                      "namespaces", "bwrap")
+
+    @hardened_only
+    def test_no_user_namespaces_are_left(self):
+        self.refuses(self.contained("echo 0 > "
+                                    "/proc/sys/user/max_user_namespaces"),
+                     "namespaces", "bwrap")
+
+    @hardened_only
+    def test_proc_is_covered(self):
+        """As containers do it: the kernel lets nobody mount another then."""
+        cover = "mount --bind /dev/null /proc/timer_list"
+        self.refuses(self.contained("true", cover), "namespaces", "proc")
+
+    @hardened_only
+    def test_in_a_container_that_allows_it(self):
+        _, svc = self.begin(self.contained("true"))
+        r = self.ok(svc.run("sh", "-c", "echo ran")).json
+        self.eq((r["stdout"], r["sandbox"]["layers"]),
+                ("ran\n", ["namespaces", "seccomp", "landlock"]))
+
+    @hardened_only
+    def test_seccomp_fails(self):
+        for err in (errno.EINVAL, errno.ENOSYS, errno.EPERM):
+            with self.subTest(errno.errorcode[err]):
+                before = self.behind("seccomp", 1, err)
+                self.refuses(before, "seccomp", "seccomp")
+        # it is refused too when nobody requires it
+        w, svc = self.begin(before, sandbox={"require": ["namespaces"]})
+        self.refused(svc.run("sh", "-c", "echo > ran"), 503,
+                     "sandbox.unavailable")
+        self.eq(os.path.exists(w.w + "/ran"), False)
+
+    @hardened_only
+    def test_landlock_fails_half_way(self):
+        for call in ("landlock_add_rule", "landlock_restrict_self"):
+            with self.subTest(call):
+                self.refuses(self.behind(call, 0, errno.EPERM), "landlock",
+                             "landlock")
 
     @hardened_only
     def test_no_landlock(self):
