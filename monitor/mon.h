@@ -31,7 +31,7 @@ struct peer {
 	int ready;  /* pathd: ROOTS_OK; execd: HELLO; listener: CONF sent */
 	int broken; /* it broke the protocol and is about to be killed */
 	uint32_t layers;  /* execd: of its sandboxes, from HELLO */
-	char lacks[32]; /* execd: the layer that keeps it from building any */
+	char lacks[32];	  /* execd: the layer that keeps it from building any */
 	uint64_t last_id; /* listener: greatest request number seen */
 };
 

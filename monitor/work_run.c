@@ -75,7 +75,7 @@ layers_missing(const struct req *r, char *details, size_t size)
 		if ((r->snap->conf->require & names[i].bit) != 0 &&
 		    (have & names[i].bit) == 0)
 			layer = i == 0 && p->lacks[0] != '\0' ? p->lacks
-							       : names[i].name;
+							      : names[i].name;
 	if (layer == NULL)
 		return 0;
 	snprintf(details, size, "{\"layer\":\"%s\"}", layer);
