@@ -260,7 +260,8 @@ $A/abxctl: ${CTL_AO} ${POLICY_AO} ${CORE_AO} ${PROC_AO}
 # --- one process alone, with a stand-in for the others ------------------------
 DRIVE_O = regress/privsep/execd_drive.o regress/privsep/execd_peer.o \
 	regress/privsep/drive_run.o regress/privsep/drive_box.o \
-	regress/privsep/drive_session.o
+	regress/privsep/drive_session.o regress/privsep/drive_many.o \
+	regress/privsep/drive_launch.o execd/launch/xl.o
 DEPS += ${DRIVE_O:.o=.o.d}
 $B/regress/execd_drive: ${DRIVE_O} ${CORE_O} $B/regress/cmd_calls \
 	$B/abx-execd $B/abx-launch

@@ -45,6 +45,7 @@ static uint64_t run_id;
 static pid_t run_pid;
 static int run_busy;
 
+static int is_set_up;
 static int supervisor; /* we are one */
 static int nsupers;    /* we have had one: no run of our own any more */
 static int killing;    /* the tree of the run is to end */
@@ -202,15 +203,15 @@ on_setup(const struct imsg *m)
 	struct rbuf r;
 	uint8_t *heap;
 	size_t len;
-	static int done;
 
-	if (done++ || (p = payload(m, &len, &heap)) == NULL)
+	if (is_set_up || (p = payload(m, &len, &heap)) == NULL)
 		leave(2);
 	rbuf_init(&r, p, len);
 	if (xl_setup_get(&r, &setup) == -1)
 		leave(2);
 	free(heap);
 	apply(m->id);
+	is_set_up = 1;
 }
 
 static void
@@ -237,7 +238,8 @@ on_run(const struct imsg *m)
 	uint8_t *heap;
 	size_t len;
 
-	if (run_busy || nsupers > 0 || (p = payload(m, &len, &heap)) == NULL)
+	if (!is_set_up || run_busy || nsupers > 0 ||
+	    (p = payload(m, &len, &heap)) == NULL)
 		leave(2);
 	rbuf_init(&r, p, len);
 	if (xl_run_get(&r, &x) == -1)
@@ -292,7 +294,7 @@ on_kill(void)
 static void
 on_fork(struct imsg *m)
 {
-	if (supervisor || run_busy)
+	if (!is_set_up || supervisor || run_busy)
 		leave(2);
 	nsupers = 1;
 	if (super_fork(m->fd) == 0) {

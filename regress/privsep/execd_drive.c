@@ -104,8 +104,7 @@ marked(const char *mark)
 	return n;
 }
 
-/* The number behind a word of a file like status; -1. */
-static long
+long
 field(pid_t pid, const char *file, const char *word, char *text, size_t size)
 {
 	char path[64];
@@ -270,76 +269,6 @@ test_shutdown(void)
 	run_clear(&r);
 }
 
-/* Descriptors of execd; only root sees them. */
-static int
-descriptors(void)
-{
-	char path[64];
-	int n = 0;
-	DIR *d;
-
-	snprintf(path, sizeof(path), "/proc/%d/fd", peer.pid);
-	if ((d = opendir(path)) == NULL)
-		return 0;
-	while (readdir(d) != NULL)
-		n++;
-	closedir(d);
-	return n;
-}
-
-static void
-no_children(void)
-{
-	char path[64], text[256] = "";
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", peer.pid,
-	    peer.pid);
-	if ((fd = open(path, O_RDONLY | O_CLOEXEC)) == -1)
-		return;
-	if (read(fd, text, sizeof(text) - 1) == -1)
-		die("%s", path);
-	close(fd);
-	CHECK(text[0] == '\0', "children are left: %s", text);
-}
-
-static void
-test_many(void)
-{
-	static struct run r[25];
-	const char *argv[] = {"sh", "-c", "sleep 0.5; echo $$", NULL};
-	int before, after, k;
-	struct run_end e;
-	size_t i;
-
-	usleep(300000);
-	before = descriptors();
-	for (k = 0; k < 4; k++) {
-		for (i = 0; i < nitems(r); i++) {
-			memset(&r[i], 0, sizeof(r[i]));
-			r[i].argv = argv;
-			r[i].dir = work;
-			r[i].s.max_output = 1000;
-			if (peer_spawn(&peer, &r[i]) != 0)
-				die("spawn");
-		}
-		for (i = 0; i < nitems(r); i++)
-			run_frames(&r[i]);
-		for (i = 0; i < nitems(r); i++) {
-			(void)peer_end(&peer, &e);
-			CHECK(e.status == 0 && r[i].end.status == 0 &&
-				  strcmp(r[i].out, "2\n") == 0,
-			    "%x %s", e.status, r[i].out);
-			run_clear(&r[i]);
-		}
-	}
-	usleep(300000);
-	after = descriptors();
-	CHECK(
-	    before == after, "descriptors: %d before, %d after", before, after);
-	no_children();
-}
-
 /* Without its tools execd says so, and refuses. */
 static void
 test_no_bubblewrap(void)
@@ -379,9 +308,10 @@ static const struct {
     {"sockets", test_sockets}, {"strict", test_strict}, {"limits", test_limits},
     {"protected", test_protected}, {"swapped", test_swapped},
     {"calls", test_calls}, {"death", test_death}, {"shutdown", test_shutdown},
-    {"many", test_many}, {"no-bubblewrap", test_no_bubblewrap},
-    {"covers", test_covers}, {"denied", test_denied},
-    {"appeared", test_appeared}, {"session", test_session},
+    {"many", test_many}, {"many-session", test_many_session},
+    {"no-bubblewrap", test_no_bubblewrap}, {"covers", test_covers},
+    {"denied", test_denied}, {"appeared", test_appeared},
+    {"launcher", test_launcher}, {"session", test_session},
     {"session-trees", test_session_trees}, {"session-ends", test_session_ends},
     {"session-lost", test_session_lost},
     {"session-profiles", test_session_profiles},

@@ -39,6 +39,10 @@ double now(void);
 int marked(const char *mark);
 /* A process of that name that descends from pid, 0 when there is none. */
 pid_t below(pid_t pid, const char *name);
+/* The number behind a word of a file of /proc like status; -1.  text holds the
+ * beginning of the file. */
+long field(
+    pid_t pid, const char *file, const char *word, char *text, size_t size);
 /* How many sandboxes execd has. */
 int sandboxes(void);
 
@@ -59,6 +63,11 @@ void cover_add(struct covers *, const char *rel, int wrong);
 struct run *covered(const struct covers *, const char *session,
     const char *script, int (*between)(uint64_t));
 int covered_yes(uint64_t id);
+/* drive_many.c: many in a row, many at once, and nothing is left */
+void test_many(void);
+void test_many_session(void);
+/* drive_launch.c: an execd that went wrong */
+void test_launcher(void);
 /* drive_session.c: commands that share a sandbox */
 void test_session(void);
 void test_session_trees(void);
