@@ -997,7 +997,7 @@ main(void)
 class Syscalls(Exec):
     @unittest.skipUnless(cc(), "needs a C compiler")
     def test_T093_syscall_list(self):
-        """T082, T083, T084, T085, B44, B45 as well."""
+        """T084, T085, B44, B45 as well."""
         if os.uname().machine != "x86_64":
             self.skipTest("the numbers are those of x86_64")
         src = self.world.put("outside/probe.c", PROBE)
@@ -1028,6 +1028,14 @@ class Syscalls(Exec):
         self.eq(any(os.stat(os.path.join(self.world.w, n)).st_mode & 0o6000
                     for n in os.listdir(self.world.w)
                     if not os.path.islink(self.world.w + "/" + n)), False)
+
+    def test_T083_io_uring(self):
+        r = self.sh("exec python3 -c 'import ctypes as c, errno\n"
+                    "libc = c.CDLL(None, use_errno=True)\n"
+                    "for n in 425, 426, 427:\n"
+                    "    print(libc.syscall(n, 8, c.create_string_buffer(120),"
+                    " 0, 0, 0, 0), errno.errorcode.get(c.get_errno()))'")
+        self.eq(r["stdout"], "-1 EPERM\n" * 3, r)
 
     @unittest.skipUnless(cc(), "needs a C compiler")
     def test_T082_compat(self):

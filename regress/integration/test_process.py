@@ -3,12 +3,13 @@
 what ends them and what does not."""
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
 
-from abxtest import (ADMIN, ALICE, BOB, BUILD, LONG, SLOW, TOKENS, Case, Conn,
-                     World, Wrong, events, family, fds, marked, needs_root,
+from abxtest import (ADMIN, ALICE, BOB, BUILD, LONG, ROOT, SLOW, TOKENS, Case,
+                     Conn, World, Wrong, events, family, fds, marked, needs_root,
                      proc_stat, rss, told, until)
 
 ALL = ["process.start", "process.list", "process.get", "process.output",
@@ -233,6 +234,37 @@ class Life(Process):
         self.eq((end["timed_out"], end["cancelled"]), (True, False))
         self.eq(text(self.output(pid)), b"")
 
+    def test_T075_pid_reuse(self):
+        """A signal for one that has ended goes nowhere."""
+        pid = self.go("exit 0")
+        self.eq(self.wait(pid)["exit_code"], 0)
+        trace = None
+        if ROOT and shutil.which("strace"):
+            out = os.path.join(self.world.dir, "strace")
+            trace = subprocess.Popen(
+                ["strace", "-f", "-o", out, "-e",
+                 "trace=kill,tgkill,tkill,pidfd_send_signal,sendmsg", "-p",
+                 str(self.svc.kids()["abx-execd"])],
+                stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            self.eq("attached" in trace.stderr.readline(), True)
+        for name in ("KILL", "TERM"):
+            self.refused(self.svc.rpc("process.signal", {
+                "id": pid, "signal": name}), 409, "process.ended")
+        self.refused(self.svc.rpc("process.signal", {
+            "id": pid[:-1] + ("0" if pid[-1] != "0" else "1"),
+            "signal": "KILL"}), 404, "id.not_found")
+        if trace is None:
+            return
+        self.eq(self.svc.run("true").json["exit_code"], 0)
+        trace.send_signal(signal.SIGINT)
+        trace.wait(10)
+        trace.stderr.close()
+        with open(out) as f:
+            calls = f.read()
+        self.eq("sendmsg(" in calls, True, "the run of true was not seen")
+        self.eq([line for line in calls.splitlines() if "kill(" in line or
+                 "pidfd_send_signal(" in line], [])
+
     def test_T076_signals(self):
         """The whole group, of the statement's list, by their names."""
         pid = self.go("sleep 91 & sleep 91 & wait; : group")
@@ -253,9 +285,6 @@ class Life(Process):
             self.ok(self.svc.rpc("process.signal", {"id": pid,
                                                     "signal": name}))
             self.eq(self.wait(pid).get("signal"), name)
-        # T075: to one that has ended
-        self.refused(self.svc.rpc("process.signal", {
-            "id": pid, "signal": "KILL"}), 409, "process.ended")
         # a list of its own
         pid = self.go("trap 'echo usr' USR1; echo up; while :; do sleep 0.1; "
                       "done", token=ALICE)
