@@ -126,10 +126,17 @@ static const struct rule rules[] = {
 };
 
 /* No network: no socket of any family, so that none that lies in a bound
- * directory can be reached; pairs are what runtimes need. */
+ * directory can be reached; pairs are what runtimes need.  Not of datagrams:
+ * one end could be pointed at such a socket.  (A raw one is of datagrams.) */
+#define TYPE_IS(arg, type)                         \
+	{                                          \
+		arg, SCMP_CMP_MASKED_EQ, 0xf, type \
+	}
 static const struct rule rules_none[] = {
     {"socket", -1, 0, {{0, 0, 0, 0}}},
     {"socketpair", -1, 1, {{0, SCMP_CMP_NE, AF_UNIX, 0}}},
+    {"socketpair", -1, 1, {TYPE_IS(1, SOCK_DGRAM)}},
+    {"socketpair", -1, 1, {TYPE_IS(1, SOCK_RAW)}},
 };
 
 /* The profile "strict": threads, and nothing else that is new. */

@@ -4,6 +4,7 @@ Each layer and each promise of abx-sandbox(7) by a program that tries."""
 import errno
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -150,6 +151,42 @@ class Denied(Box):
         self.eq(codes <= {(200, None), (403, "policy.path_changed"),
                           (503, "sandbox.unavailable")}, True, codes)
         self.eq((403, "policy.path_changed") in codes, True, codes)
+
+
+class Door(Box):
+    """A socket of the host that lies in the working directory."""
+
+    def test_nothing_gets_through_a_pair(self):
+        w = self.world
+        path = w.w + "/door"
+        for kind in (socket.SOCK_DGRAM, socket.SOCK_STREAM,
+                     socket.SOCK_SEQPACKET):
+            with socket.socket(socket.AF_UNIX, kind) as s:
+                s.bind(path)
+                os.chmod(path, 0o777)
+                s.settimeout(0.2)
+                if kind != socket.SOCK_DGRAM:
+                    s.listen()
+                self.sh("""exec python3 -c '
+import socket
+def may(f, *a):
+    try: return f(*a)
+    except OSError: return None
+for kind in (1, 2, 3, 5, 0x80001, 0x80002, 0x80802, 0x80003):
+    for end in may(socket.socketpair, socket.AF_UNIX, kind) or ():
+        may(end.sendto, b"out", "door")
+        may(end.sendmsg, [b"out"], [], 0, "door")
+        may(end.connect, "door")
+        may(end.shutdown, 2)
+        may(end.connect, "door")
+        may(end.send, b"out")
+'""")
+                with self.assertRaises(TimeoutError):
+                    if kind == socket.SOCK_DGRAM:
+                        s.recv(9)
+                    else:
+                        s.accept()
+            os.unlink(path)
 
 
 class DeniedReadonly(Denied):

@@ -178,6 +178,10 @@ sockets(void)
 		DENIED("socket", SYS_socket, i, SOCK_STREAM, 0);
 	DENIED("socket", SYS_socket, AF_UNIX | 0x100000000L, SOCK_STREAM, 0);
 	expect("socketpair", socketpair(AF_UNIX, SOCK_STREAM, 0, sv), 0);
+	DENIED("pair of datagrams", SYS_socketpair, AF_UNIX, SOCK_DGRAM, 0, sv);
+	DENIED("pair of datagrams", SYS_socketpair, AF_UNIX,
+	    SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, sv);
+	DENIED("raw pair", SYS_socketpair, AF_UNIX, SOCK_RAW, 0, sv);
 	DENIED("socketpair tipc", SYS_socketpair, 30, SOCK_STREAM, 0, sv);
 	if (pipe(p) == -1)
 		bad = 1;
