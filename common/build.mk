@@ -114,7 +114,7 @@ LISTENER_PURE_SRC = listener/hop.c \
 	listener/host.c listener/http_chunk.c listener/http_parse.c \
 	listener/http_reply.c listener/obuf.c listener/range.c \
 	listener/route.c listener/target.c
-MONITOR_PURE_SRC = monitor/gate.c monitor/proctab.c monitor/conffile.c \
+MONITOR_PURE_SRC = monitor/sink.c monitor/gate.c monitor/proctab.c monitor/conffile.c \
 	monitor/confdirs.c monitor/ctl/resp.c monitor/ctl/sse.c
 PATHD_PURE_SRC = pathd/beneath.c pathd/walk.c pathd/roots.c pathd/deny.c \
 	pathd/parents.c pathd/tree.c pathd/dir.c pathd/journal.c pathd/put.c \
@@ -124,7 +124,7 @@ PATHD_PURE_SRC = pathd/beneath.c pathd/walk.c pathd/roots.c pathd/deny.c \
 	pathd/unpack.c pathd/import.c pathd/watch.c
 EXECD_PURE_SRC = execd/profile.c execd/appeared.c execd/keep.c execd/ring.c execd/launch/xl.c
 
-UNIT_SRC = regress/unit/hop.c \
+UNIT_SRC = regress/unit/hop.c regress/unit/sink.c \
 	regress/unit/filter.c regress/unit/http_parse.c regress/unit/target.c \
 	regress/unit/digest.c \
 	regress/unit/body.c regress/unit/http_reply.c \
