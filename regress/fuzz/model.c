@@ -6,9 +6,12 @@
  */
 #include "regress/fuzz/model.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include <jansson.h>
+
+#include "regress/fuzz/fuzz.h"
 
 /* The members of a class from its '[' on as a set of bytes; the pattern bytes
  * that it takes, 0 when it is none. */
@@ -61,32 +64,57 @@ model_segment_ok(const char *p, size_t n)
 	return 1;
 }
 
+/* The bytes that one element of a pattern takes, and its length; 0 for a
+ * class that is none. */
+static size_t
+element(const char *p, size_t np, unsigned char set[256])
+{
+	size_t len = 1;
+
+	memset(set, 0, 256);
+	if (*p == '[')
+		len = class_set(p, np, set);
+	else if (*p == '?' || *p == '*')
+		memset(set, 1, 256);
+	else
+		set[(unsigned char)*p] = 1;
+	if (*p == '[' || *p == '?' || *p == '*')
+		set['/'] = 0;
+	return len;
+}
+
+/* From the pattern's end to its start a row says from which bytes on the rest
+ * of the text matches the rest of the pattern. */
 int
 model_segment(const char *p, size_t np, const char *s, size_t ns)
 {
-	unsigned char set[256];
-	size_t len, i;
+	unsigned char set[256], *row = fuzz_alloc(ns + 2);
+	size_t *at = fuzz_alloc((np + 1) * sizeof(*at)), n = 0, i, j, len;
+	int ok = 0;
 
-	if (np == 0)
-		return ns == 0;
-	if (*p == '*') {
-		for (i = 0; i <= ns; i++) {
-			if (model_segment(p + 1, np - 1, s + i, ns - i))
-				return 1;
-			if (i < ns && s[i] == '/')
-				break;
-		}
-		return 0;
+	for (i = 0; i < np; i += len, n++) {
+		at[n] = i;
+		if ((len = element(p + i, np - i, set)) == 0)
+			goto out;
 	}
-	if (ns == 0)
-		return 0;
-	if (*p == '[') {
-		len = class_set(p, np, set);
-		return len > 0 && *s != '/' && set[(unsigned char)*s] &&
-		       model_segment(p + len, np - len, s + 1, ns - 1);
+	memset(row, 0, ns + 2);
+	row[ns] = 1;
+	while (n-- > 0) {
+		i = at[n];
+		(void)element(p + i, np - i, set);
+		if (p[i] == '*')
+			for (j = ns; j-- > 0;)
+				row[j] |= set[(unsigned char)s[j]] & row[j + 1];
+		else
+			for (j = 0; j <= ns; j++)
+				row[j] = j < ns && set[(unsigned char)s[j]] &&
+					 row[j + 1];
 	}
-	return (*p == '?' ? *s != '/' : *p == *s) &&
-	       model_segment(p + 1, np - 1, s + 1, ns - 1);
+	ok = row[0];
+out:
+	free(at);
+	free(row);
+	return ok;
 }
 
 static int
