@@ -14,6 +14,7 @@ import http.client
 import json
 import os
 import pwd
+import random
 import re
 import shutil
 import signal
@@ -22,6 +23,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -89,7 +91,8 @@ class Bench:
                 "state_dir": os.path.join(self.dir, "state"),
                 "http": {"max_connections": 128, "max_pre_auth": 128},
                 "rules": [
-                    {"allow": ["files.download", "files.upload", "files.list"], "paths": self.root,
+                    {"allow": ["files.download", "files.upload", "files.list",
+                               "files.search"], "paths": self.root,
                      "limits": {"concurrency": 128}},
                     {"allow": "commands.run", "commands": {"allow": ["true"], "cwd": self.root},
                      "limits": {"concurrency": 128}}],
@@ -116,6 +119,15 @@ class Bench:
             time.sleep(0.02)
         raise SystemExit("abxd does not answer")
 
+    def post(self, target, body):
+        conn = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        conn.request("POST", target, json.dumps(body), {
+            "Authorization": "Bearer " + TOKEN, "Content-Type": "application/json"})
+        res = conn.getresponse()
+        text = res.read()
+        conn.close()
+        return res.status, text
+
     def get(self, target):
         conn = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         conn.request("GET", target, headers={"Authorization": "Bearer " + TOKEN})
@@ -123,6 +135,41 @@ class Bench:
         body = res.read()
         conn.close()
         return res.status, body
+
+    def many(self):
+        """100 000 files, in directories of as many as one listing answers."""
+        tops = [os.path.join(self.root, f"many{d}") for d in range(10)]
+        for top in tops:
+            if not os.path.isdir(top):
+                os.mkdir(top)
+                for i in range(10_000):
+                    os.close(os.open(f"{top}/file-{i:06}",
+                                     os.O_CREAT | os.O_WRONLY, 0o644))
+                self.give(os.path.basename(top))
+        return tops
+
+    def source(self):
+        """A tree of text: 3000 files in 100 directories, 60 MB, as programs
+        are made of; one line in a thousand is looked for."""
+        top = os.path.join(self.root, "source")
+        if not os.path.isdir(top):
+            rnd = random.Random(1)
+            words = ["".join(rnd.choices("abcdefghijklmnop_", k=rnd.randint(2, 12)))
+                     for _ in range(2000)]
+            for i in range(3000):
+                at = f"{top}/d{i % 100}/e"
+                os.makedirs(at, exist_ok=True)
+                with open(f"{at}/{i}.c", "w") as f:
+                    for n in range(500):
+                        f.write(" ".join(rnd.choices(words, k=5)))
+                        f.write(" needle\n" if rnd.random() < 0.001 else "\n")
+            self.give("source")
+        return top
+
+    def give(self, name):
+        if os.geteuid() == 0:
+            subprocess.run(["chown", "-R", "abx:", os.path.join(self.root, name)],
+                           check=True)
 
     def nginx(self):
         exe = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
@@ -205,7 +252,9 @@ def timed(argv, **kw):
 
 
 def curl_get(url, header=()):
-    return timed(["curl", "-sS", "--fail", *header, "-o", "/dev/null", url])
+    urls = [url] if isinstance(url, str) else url
+    out = ["-o", "/dev/null"] * len(urls)
+    return timed(["curl", "-sS", "--fail", *header, *out, *urls])
 
 
 def curl_put(url, path, header=()):
@@ -293,6 +342,37 @@ def start_ready(bench):
         return spent
 
 
+class Growth(threading.Thread):
+    """Looks at the memory of all processes of a service all the time."""
+
+    def __init__(self, pid):
+        super().__init__(daemon=True)
+        self.pid, self.first, self.most = pid, {}, 0
+        self.ended = threading.Event()
+        self.look()
+        self.start()
+
+    def look(self):
+        for pid in family(self.pid):
+            try:
+                with open(f"/proc/{pid}/statm") as f:
+                    size, shared = map(int, f.read().split()[1:3])
+            except OSError:
+                continue
+            kib = (size - shared) * 4
+            # one that comes later is measured against what its kind begins with
+            self.most = max(self.most, kib - self.first.setdefault(pid, kib))
+
+    def run(self):
+        while not self.ended.wait(0.02):
+            self.look()
+
+    def stop(self):
+        self.ended.set()
+        self.join()
+        return self.most
+
+
 def ratio(name, target, better, pair):
     """How many times as good as the peer: more is better in every row."""
     mine, theirs = pair
@@ -318,12 +398,12 @@ class Rows:
                       f"{bench.root}/" if agent else None)
 
     def names(self):
-        names = ["memory"]
+        names = ["memory", "steady"]  # before anything grew
         if self.nginx:
             names += ["small32", "small1", "download", "upload"]
         if self.agent:
             names += ["agent32", "agent1"]
-        return names + ["true", "spawn", "start"]
+        return names + ["list", "search", "true", "spawn", "start"]
 
     def pair(self, mine, theirs, times=1):
         return alternate(self.rounds * times, mine, theirs)
@@ -364,6 +444,51 @@ class Rows:
                          self.base + "upload-stream?path=up", big, head),
                          lambda: curl_put(self.nginx + "dav/up", big,
                                           ("-H", "Expect:"))))
+
+    def list(self):
+        tops = self.bench.many()
+        urls = [self.base + "list?path=" + os.path.basename(t) for t in tops]
+        for url in urls:
+            body = self.bench.get(url[url.index("/files"):])[1]
+            if body.count(b'"name":') != 10_000:
+                raise SystemExit(f"the listing is not whole: {body[-200:]}")
+        return ratio("list 100 000 entries, s / ls -U -l", 0.33, "less",
+                     self.pair(lambda: curl_get(urls, ("-H", BEARER)),
+                               lambda: timed(["ls", "-U", "-l", *tops])))
+
+    def search(self):
+        top = self.bench.source()
+        ask = {"root": "source", "pattern": "needle", "kind": "content",
+               "max_entries": 100_000}
+        there = int(subprocess.run(f"grep -rn needle {top} | wc -l", shell=True,
+                                   capture_output=True, check=True).stdout)
+        found = len(json.loads(self.bench.post("/files/search", ask)[1])["matches"])
+        if found != there:
+            raise SystemExit(f"the search finds {found} of {there}")
+        argv = ("-H", BEARER, "-H", "Content-Type: application/json",
+                "-d", json.dumps(ask))
+        return ratio("content search, 60 MB, s / grep -rn", 0.5, "less",
+                     self.pair(lambda: curl_get(self.base + "search", argv),
+                               lambda: timed(["grep", "-rn", "needle", top])))
+
+    def steady(self):
+        """How much more memory any process takes than when it was idle."""
+        big = os.path.join(self.bench.root, "big")
+        self.bench.many()
+        self.bench.source()
+        head = ("-H", BEARER, "-H", "Expect:",
+                "-H", "Content-Type: application/octet-stream")
+        grown = Growth(self.abxd.pid)
+        try:
+            curl_get(self.mine + "big", ("-H", BEARER))
+            curl_put(self.base + "upload-stream?path=up", big, head)
+            for d in range(10):
+                self.bench.get(f"/files/list?path=many{d}")
+            self.bench.post("/files/search", {
+                "root": "source", "pattern": "needle", "kind": "content"})
+        finally:
+            most = grown.stop()
+        return single("memory of a process beyond idle, most, KiB", 8192, most)
 
     def true(self):
         return ratio("commands.run /bin/true, s / bare bwrap", 0.67, "less",
