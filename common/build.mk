@@ -397,11 +397,11 @@ clean:
 # build/fuzz/.
 FUZZ_CC ?= clang
 SECONDS ?= 10
-FUZZ_NAMES = argv body codec conf conn edit filter frame gate glob http_chunk http_fields \
+FUZZ_NAMES = argv body codec conf conn ctl_resp edit filter frame gate glob http_chunk http_fields \
 	http_head http_reply import imsg json keep monitor path payload policy ring \
 	run_render search shlex size target url walk wire
 FUZZ_SRC = regress/fuzz/argv.c regress/fuzz/body.c regress/fuzz/codec.c \
-	regress/fuzz/conf.c regress/fuzz/conn.c \
+	regress/fuzz/conf.c regress/fuzz/conn.c regress/fuzz/ctl_resp.c \
 	regress/fuzz/edit.c regress/fuzz/filter.c \
 	regress/fuzz/frame.c regress/fuzz/gate.c \
 	regress/fuzz/glob.c regress/fuzz/http_chunk.c \
@@ -416,6 +416,7 @@ FUZZ_SRC = regress/fuzz/argv.c regress/fuzz/body.c regress/fuzz/codec.c \
 	regress/fuzz/wire.c
 FUZZ_LIB_SRC = ${BASE_SRC} ${COMMON_SRC} ${POLICY_SRC} \
 	${LISTENER_SRC:listener/main.c=} ${MONITOR_SRC:monitor/main.c=} \
+	monitor/ctl/resp.c monitor/ctl/sse.c \
 	${PATHD_PURE_SRC} ${EXECD_PURE_SRC} regress/fuzz/fuzz.c regress/fuzz/model.c \
 	regress/fuzz/decide.c
 FUZZ_BIN = ${FUZZ_SRC:.c=.fz}
