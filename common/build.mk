@@ -94,7 +94,7 @@ MONITOR_SRC = monitor/main.c monitor/filter.c monitor/gate.c monitor/req.c \
 
 ABXD_SRC = monitor/abxd.c monitor/parent.c monitor/child.c \
 	monitor/reload.c monitor/boot.c monitor/spawn.c \
-	monitor/sock.c
+	monitor/sock.c monitor/groups.c common/cg.c
 
 CTL_SRC = monitor/ctl/main.c monitor/ctl/show.c monitor/ctl/check.c \
 	monitor/ctl/ops.c monitor/ctl/hash_token.c monitor/ctl/explain.c \
@@ -122,7 +122,8 @@ PATHD_PURE_SRC = pathd/beneath.c pathd/walk.c pathd/roots.c pathd/deny.c \
 	pathd/replace.c pathd/udiff.c pathd/edit.c pathd/framer.c \
 	pathd/search.c pathd/needle.c pathd/denied.c pathd/pack.c \
 	pathd/unpack.c pathd/import.c pathd/watch.c
-EXECD_PURE_SRC = execd/profile.c execd/appeared.c execd/keep.c execd/ring.c execd/launch/xl.c
+EXECD_PURE_SRC = common/cg.c execd/cgroup.c \
+	execd/profile.c execd/appeared.c execd/keep.c execd/ring.c execd/launch/xl.c
 
 UNIT_SRC = regress/unit/hop.c regress/unit/sink.c \
 	regress/unit/filter.c regress/unit/http_parse.c regress/unit/target.c \
@@ -143,6 +144,7 @@ UNIT_SRC = regress/unit/hop.c regress/unit/sink.c \
 	regress/unit/denied.c regress/unit/execd_keep.c regress/unit/execd_ring.c \
 	regress/unit/proctab.c regress/unit/ctl_resp.c \
 	regress/unit/execd_profile.c \
+	regress/unit/cgroup.c \
 	regress/unit/execd_xl.c
 
 # --- objects ---------------------------------------------------------------

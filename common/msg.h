@@ -36,7 +36,8 @@ enum fd_kind {
 enum proc_fd {
 	PFD_LISTEN = 1, /* listening socket, index into the listen list */
 	PFD_JOURNAL,	/* append-only file in the state directory */
-	PFD_CONTROL	/* control socket */
+	PFD_CONTROL,	/* control socket */
+	PFD_CGROUP	/* directory that execd makes groups of runs in */
 };
 
 /* The processes, as they are named in CHILD_UP. */

@@ -519,6 +519,10 @@ struct boot {
 	uint32_t umask;	   /* of files that pathd makes */
 	uint64_t tmp_size; /* bytes */
 	uint32_t require;  /* enum exec_layer */
+	/* of each command, and of all together; 0: none */
+	uint32_t cpu_percent;
+	uint64_t total_memory; /* bytes */
+	uint32_t total_pids, total_cpu;
 	uint8_t exec_used; /* some rule can run a command */
 	uint64_t shutdown_grace_ms;
 	uint32_t restart_limit;

@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -51,6 +52,7 @@ box_gone(const struct box *b)
 void
 box_kill(struct box *b)
 {
+	cgroup_kill(b->group);
 	if (b->pidfd != -1)
 		(void)pidfd_send_signal(b->pidfd, SIGKILL, NULL, 0);
 	if (b->bwrap != 0)
@@ -100,6 +102,8 @@ box_free(struct box *b)
 		close(b->err);
 	spare_drop(b);
 	chan_free(b->chan);
+	cgroup_free(b->own, 1);
+	cgroup_free(b->group, 1);
 	wbuf_free(&b->key);
 	free(b);
 }
@@ -392,6 +396,20 @@ gone_cb(struct chan *c, int error, void *arg)
 
 /* ---- birth ---- */
 
+/* The runs' groups lie in one, and so does that of the launcher and what
+ * belongs to no run. */
+static int
+make_groups(struct box *b)
+{
+	static unsigned count;
+	char name[32];
+
+	snprintf(name, sizeof(name), "s%u", count++);
+	if (cgroup_new(&b->group, NULL, name) == -1)
+		return -1;
+	return b->group == NULL ? 0 : cgroup_new(&b->own, b->group, "own");
+}
+
 struct box *
 box_new(const char *session, const struct wbuf *key,
     const struct profile_binds *binds)
@@ -406,7 +424,13 @@ box_new(const char *session, const struct wbuf *key,
 	wbuf_init(&b->key, key->len);
 	wput_raw(&b->key, key->p, key->len);
 	evtimer_assign(&b->clock, jobs.conf.base, clock_cb, b);
-	if (b->key.err || jobs.conf.driver->run(binds, &sb) == -1) {
+	if (make_groups(b) == -1) {
+		log_warn("control group of a session");
+		box_free(b);
+		return NULL;
+	}
+	if (b->key.err ||
+	    jobs.conf.driver->run(binds, cgroup_fd(b->own), &sb) == -1) {
 		box_free(b);
 		return NULL;
 	}

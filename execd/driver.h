@@ -25,9 +25,11 @@ struct driver {
 	int (*check)(char *text, size_t size);
 	/* The launcher's set-up for these binds: 0, or -1 with errno. */
 	int (*profile_for)(const struct profile_binds *, struct xl_setup *);
-	/* Start a sandbox whose launcher waits for XL_SETUP.  Non-blocking
-	 * ends in *out.  0, or -1 with errno. */
-	int (*run)(const struct profile_binds *, struct sandbox *out);
+	/* Start a sandbox whose launcher waits for XL_SETUP, from its first
+	 * process on in the control group (a directory, -1: where this process
+	 * is).  Non-blocking ends in *out.  0, or -1 with errno. */
+	int (*run)(
+	    const struct profile_binds *, int group, struct sandbox *out);
 };
 
 extern const struct driver driver_bubblewrap;

@@ -59,6 +59,7 @@ arm(struct event *ev, uint64_t ms)
 void
 job_kill_sandbox(struct job *j)
 {
+	cgroup_kill(j->group);
 	if (j->pidfd != -1)
 		(void)pidfd_send_signal(j->pidfd, SIGKILL, NULL, 0);
 	if (j->bwrap != 0)
@@ -114,6 +115,8 @@ job_close(struct job *j)
 	if (j->err != -1)
 		close(j->err);
 	j->err = -1;
+	cgroup_free(j->group, 1);
+	j->group = NULL;
 }
 
 static void
@@ -183,6 +186,29 @@ job_fail(struct job *j, uint16_t code, int err, const char *layer)
 	job_settle(j);
 }
 
+/* What the group knows of the run. */
+static void
+job_count(struct job *j)
+{
+	uint64_t peak = cgroup_peak(j->group) / 1024;
+
+	if (cgroup_layer(j->group))
+		j->end.layers |= LAYER_CGROUP;
+	if ((cgroup_holds(j->group) & CGROUP_MEMORY) != 0)
+		j->end.flags |= END_MEM_CGROUP;
+	if (peak > j->end.maxrss_kb)
+		j->end.maxrss_kb = peak;
+	if (cgroup_oom(j->group) == 0)
+		return;
+	j->end.flags |= END_OOM;
+	/* the kernel kills a sandbox of its own whole, the launcher too,
+	 * which then cannot say it */
+	if (!j->ended) {
+		j->ended = 1;
+		j->end.status = SIGKILL;
+	}
+}
+
 /* Say the end: END to the monitor, the exit frame to the listener. */
 void
 job_finish(struct job *j)
@@ -191,6 +217,7 @@ job_finish(struct job *j)
 
 	j->end.us = proc_now_us() - j->start_us;
 	j->end.layers = j->ready.layers;
+	job_count(j);
 	if (j->empty)
 		j->end.flags |= END_EMPTY;
 	else
@@ -220,6 +247,9 @@ job_settle(struct job *j)
 {
 	if (j->state != JOB_OVER || j->bwrap != 0)
 		return;
+	/* nothing is in it any more, whoever still reads the output */
+	cgroup_free(j->group, 1);
+	j->group = NULL;
 	session_left(j);
 	if (j->pump != NULL)
 		return;
@@ -247,7 +277,11 @@ job_sandbox_gone(struct job *j)
 		/* the program may have run, and ended its own sandbox before
 		 * we heard of it: then it is lost, and not to be tried again */
 		if (j->probe || !j->sent || j->ready.layers == 0) {
-			job_fail(j, C_SBX_UNAVAILABLE, 0, "namespaces");
+			if (cgroup_oom(j->group) > 0)
+				job_fail(
+				    j, C_SBX_UNAVAILABLE, ENOMEM, "cgroup");
+			else
+				job_fail(j, C_SBX_UNAVAILABLE, 0, "namespaces");
 			return;
 		}
 		job_started(j, 0);
@@ -367,6 +401,7 @@ sigchld_cb(evutil_socket_t fd, short what, void *arg)
 		else
 			job_sandbox_gone(j);
 	}
+	cgroup_sweep();
 }
 
 /* ---- the table ---- */

@@ -12,6 +12,7 @@
 #include <event2/event_struct.h>
 
 #include "execd/appeared.h"
+#include "execd/cgroup.h"
 #include "execd/driver.h"
 #include "execd/feed.h"
 #include "execd/job.h"
@@ -44,11 +45,13 @@ struct job {
 	int cancel;	 /* as soon as it is known to have started */
 	struct appeared *watch; /* protected names that were not there */
 	struct wbuf held;	/* XL_RUN until GO */
-	pid_t bwrap;		/* 0 when reaped */
-	pid_t init;		/* the launcher outside, 0 when not known */
-	int pidfd;		/* of it */
-	int err;		/* bubblewrap's complaints */
-	struct chan *chan;	/* to the launcher; NULL when it is gone */
+	struct cgroup *group;	/* NULL: none */
+	struct cgroup_limits bounds;
+	pid_t bwrap;	   /* 0 when reaped */
+	pid_t init;	   /* the launcher outside, 0 when not known */
+	int pidfd;	   /* of it */
+	int err;	   /* bubblewrap's complaints */
+	struct chan *chan; /* to the launcher; NULL when it is gone */
 	struct pump *pump;
 	struct spool *spool;   /* of a process, until it is forgotten */
 	struct feed *feed;     /* of a process that takes input */
@@ -85,6 +88,9 @@ void job_enter(struct job *, enum job_state);
 void job_fail(struct job *, uint16_t code, int err, const char *layer);
 /* Start the program of a held run. */
 void job_release(struct job *);
+/* Make the run's group in up (NULL: at the top), with its limits.  0, or -1
+ * with errno. */
+int job_group(struct job *, struct cgroup *up);
 /* The run's place in a session's sandbox is ready: start it, or hold it. */
 void job_placed(struct job *);
 /* Say the end.  The job is JOB_OVER then, or freed. */

@@ -66,6 +66,8 @@ job_probe_over(const struct job *j)
 	uint32_t layers = j->ready.layers;
 	const char *text = "";
 
+	if (cgroup_layer(j->group))
+		layers |= LAYER_CGROUP;
 	if (!j->ended || !WIFEXITED(j->end.status) ||
 	    WEXITSTATUS(j->end.status) != 0) {
 		text = "namespaces: the probe did not end well";

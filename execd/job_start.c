@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -19,6 +20,8 @@
 #include "execd/session.h"
 
 #define START_MAX_MS 20000 /* of the probe */
+#define PROBE_MEMORY (256ULL * 1024 * 1024)
+#define OWN_PROCS 2 /* of a sandbox: bubblewrap outside, the launcher */
 #define JOBS_MAX 1024
 #define COMMAND_NOFILE 1024
 #define WORDS_MAX (8 * 1024 * 1024) /* argv and env of one run */
@@ -145,10 +148,14 @@ static int
 job_command(struct job *j, const struct spawn *s)
 {
 	size_t others = j->box == NULL ? 1 : box_overhead(j->box);
+	struct spawn own = *s; /* borrows */
 	struct wbuf w;
 
+	/* the group counts it all; the other would stop a program first */
+	if ((cgroup_can() & CGROUP_MEMORY) != 0)
+		own.memory = 0;
 	wbuf_init(&w, WORDS_MAX);
-	xl_run_put(&w, s, COMMAND_NOFILE, others);
+	xl_run_put(&w, &own, COMMAND_NOFILE, others);
 	if (!j->hold && j->box == NULL) {
 		j->sent = 1;
 		return job_say_large(j->chan, XL_RUN, j->id, &w);
@@ -187,13 +194,46 @@ job_placed(struct job *j)
 		job_release(j);
 }
 
+int
+job_group(struct job *j, struct cgroup *up)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "%llu", (unsigned long long)j->id);
+	if (cgroup_new(&j->group, up, name) == 0 &&
+	    cgroup_limits(j->group, &j->bounds) == 0)
+		return 0;
+	if (!j->probe)
+		return -1;
+	/* it is to say what there is */
+	log_warn("control groups cannot be used");
+	cgroup_free(j->group, 1);
+	j->group = NULL;
+	cgroup_off();
+	return 0;
+}
+
+/* What the group of the run has to hold, its own processes included. */
+static void
+job_bounds(struct job *j, const struct spawn *s)
+{
+	int alone = j->session[0] == '\0';
+
+	j->bounds.memory = s->memory;
+	if (s->procs != 0)
+		j->bounds.procs = s->procs + (alone ? OWN_PROCS : 1);
+	/* a session goes on when one of its runs wants too much, so its
+	 * supervisor must not die with it */
+	j->bounds.whole = alone;
+}
+
 /* A sandbox for this run alone: 0, or -1 with errno. */
 static int
 job_sandbox(struct job *j, const struct profile_binds *b)
 {
 	struct sandbox sb = {0, -1, -1};
 
-	if (jobs.conf.driver->run(b, &sb) == -1)
+	if (jobs.conf.driver->run(b, cgroup_fd(j->group), &sb) == -1)
 		return -1;
 	j->bwrap = sb.pid;
 	j->err = sb.err;
@@ -216,6 +256,11 @@ job_run(struct job *j, const struct spawn *s, const struct profile_binds *b)
 	int rc;
 
 	job_enter(j, JOB_START);
+	job_bounds(j, s);
+	if (j->session[0] == '\0' && job_group(j, NULL) == -1) {
+		job_fail(j, C_SBX_UNAVAILABLE, errno, "cgroup");
+		return;
+	}
 	rc = j->session[0] != '\0' ? session_join(j, b) : job_sandbox(j, b);
 	if (rc == -1 && j->chan == NULL) {
 		job_fail(j, C_SBX_UNAVAILABLE, errno, "namespaces");
@@ -306,6 +351,8 @@ job_probe(const char *missing)
 	s.progs.n = s.argv.n = 1;
 	s.cwd = root;
 	s.timeout_ms = START_MAX_MS;
+	s.memory = PROBE_MEMORY; /* so that limits are tried */
+	s.procs = 16;
 	if ((j = job_new(0, &s)) == NULL)
 		fatal("probe");
 	j->probe = 1;

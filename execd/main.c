@@ -18,6 +18,7 @@
 #include "common/codes.h"
 #include "common/log.h"
 #include "common/proc.h"
+#include "execd/cgroup.h"
 #include "execd/driver.h"
 #include "execd/filter.h"
 #include "execd/job.h"
@@ -40,7 +41,9 @@ static struct {
 	uint32_t nofile;
 	int no_proc;	  /* errno of mounting /proc: no sandbox is possible */
 	uint64_t idle_ms; /* of sessions' sandboxes */
-} conf;
+	uint32_t cpu_percent;
+	int group; /* directory for those of runs, -1: none */
+} conf = {.group = -1};
 
 static struct chan *mon;
 
@@ -78,7 +81,17 @@ execd_conf(const struct proc_conf *pc, struct rbuf *r)
 	strlist_get(r, &conf.names, BOOT_NAMES_MAX, 255);
 	conf.nofile = rget_u32(r);
 	conf.idle_ms = rget_u64(r);
+	conf.cpu_percent = rget_u32(r);
 	return rget_end(r);
+}
+
+static int
+execd_fd(enum proc_fd kind, uint32_t index, int fd)
+{
+	if (kind != PFD_CGROUP || index != 0 || conf.group != -1)
+		return -1;
+	conf.group = fd;
+	return 0;
 }
 
 static void
@@ -95,6 +108,7 @@ execd_open(const struct proc_conf *pc)
 	if ((conf.no_proc = mounts_enter(&mc)) != 0)
 		return;
 	spawn_init(conf.tmp_size, conf.require);
+	cgroup_init(conf.group, pc->generation, conf.cpu_percent);
 	protect_init();
 }
 
@@ -375,10 +389,11 @@ probed(const struct exec_hello *h)
 	if (h->layers == 0)
 		log_warnx("no sandbox: %s", h->text);
 	else
-		log_info("sandboxes have%s%s%s, landlock abi %u%s%s",
+		log_info("sandboxes have%s%s%s%s, landlock abi %u%s%s",
 		    (h->layers & LAYER_NAMESPACES) != 0 ? " namespaces" : "",
 		    (h->layers & LAYER_SECCOMP) != 0 ? " seccomp" : "",
 		    (h->layers & LAYER_LANDLOCK) != 0 ? " landlock" : "",
+		    (h->layers & LAYER_CGROUP) != 0 ? " cgroup" : "",
 		    h->landlock_abi, h->text[0] != '\0' ? ": " : "", h->text);
 }
 
@@ -429,6 +444,7 @@ main(int argc, char **argv)
 {
 	static const struct proc_ops ops = {.name = "abx-execd",
 	    .conf = execd_conf,
+	    .fd = execd_fd,
 	    .open = execd_open,
 	    .jail = execd_jail,
 	    .start = execd_start,

@@ -98,7 +98,11 @@ static void
 place(struct job *j)
 {
 	j->ready = j->box->ready;
-	job_placed(j);
+	if (job_group(j, j->box->group) == -1 ||
+	    cgroup_put_pid(j->group, j->init) == -1)
+		job_fail(j, C_SBX_UNAVAILABLE, errno, "cgroup");
+	else
+		job_placed(j);
 }
 
 /* Does it wait for its sandbox or its supervisor? */
@@ -165,8 +169,13 @@ session_leave(struct job *j)
 	struct box *b = j->box;
 
 	j->box = NULL;
-	if (b != NULL)
-		box_left(b);
+	if (b == NULL)
+		return;
+	/* its supervisor ends by itself, and with another end of it than that
+	 * the whole sandbox would */
+	cgroup_free(j->group, 0);
+	j->group = NULL;
+	box_left(b);
 }
 
 /* ---- the end of a session ---- */

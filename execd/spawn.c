@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <errno.h>
@@ -24,6 +25,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <linux/sched.h>
+
+#include "common/cg.h"
 #include "common/log.h"
 #include "execd/filter.h"
 #include "execd/launch/ns.h"
@@ -231,22 +235,90 @@ file_actions(posix_spawn_file_actions_t *fa, int sock, int err, int args,
 	return 0;
 }
 
+/* ---- into a control group, which posix_spawn cannot do everywhere ---- */
+
+/* A child in the group, as fork: -1 with errno.  *late: it must go there by
+ * itself. */
+static pid_t
+fork_into(int group, int *late)
+{
+	struct clone_args a = {.flags = CLONE_INTO_CGROUP,
+	    .exit_signal = SIGCHLD,
+	    .cgroup = (uint64_t)group};
+	pid_t pid;
+
+	*late = 0;
+	pid = (pid_t)syscall(SYS_clone3, &a, sizeof(a));
+	if (pid != -1 || (errno != ENOSYS && errno != E2BIG &&
+			     errno != EINVAL && errno != EPERM))
+		return pid;
+	*late = 1; /* older than Linux 5.7, or a filter */
+	return fork();
+}
+
+static void __attribute__((noreturn)) child_die(int err, const char *text)
+{
+	if (write(err, text, strlen(text)) == -1)
+		_exit(126);
+	_exit(127);
+}
+
+/* A dup onto itself clears close-on-exec, as in file_actions. */
+static int
+keep_fd(int fd)
+{
+	return fcntl(fd, F_SETFD, 0);
+}
+
+/* The same as the attributes and file_actions below say: only system calls
+ * are made. */
+static void __attribute__((noreturn)) child(int sock, int err, int args,
+    const struct profile_binds *b, char *const argv[], int group)
+{
+	struct sigaction sa = {0};
+	char *envp[] = {NULL};
+	sigset_t none;
+	size_t i;
+	int n;
+
+	if (group != -1 && cg_write(group, "cgroup.procs", "0") == -1)
+		child_die(err, "cannot enter the control group\n");
+	sa.sa_handler = SIG_DFL;
+	for (n = 1; n < NSIG; n++)
+		(void)sigaction(n, &sa, NULL); /* KILL and STOP refuse */
+	sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	for (i = 0; i < b->n; i++)
+		if (keep_fd(b->v[i].fd) == -1)
+			_exit(126);
+	if (keep_fd(args) == -1 || keep_fd(launcher) == -1 ||
+	    dup2(sock, 0) == -1 || dup2(null, 1) == -1 || dup2(err, 2) == -1)
+		_exit(126);
+	execve(BWRAP, argv, envp);
+	child_die(2, BWRAP " cannot be executed\n");
+}
+
 /* 0 or an errno; *pid is bubblewrap. */
 static int
-start(int sock, int err, const struct profile_binds *b, pid_t *pid)
+start(int sock, int err, int group, const struct profile_binds *b, pid_t *pid)
 {
 	char num[16], self[32];
 	char *argv[] = {(char[]){"bwrap"}, (char[]){"--args"}, num,
 	    (char[]){"--"}, self, NULL};
 	char *envp[] = {NULL};
 	posix_spawn_file_actions_t fa;
-	int args, rc;
+	int args, late, rc = 0;
 
 	if ((args = args_fd(b)) == -1)
 		return errno;
 	snprintf(num, sizeof(num), "%d", args);
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", launcher);
-	if ((rc = posix_spawn_file_actions_init(&fa)) == 0) {
+	if (group != -1) {
+		*pid = fork_into(group, &late);
+		if (*pid == 0)
+			child(sock, err, args, b, argv, late ? group : -1);
+		rc = *pid == -1 ? errno : 0;
+	} else if ((rc = posix_spawn_file_actions_init(&fa)) == 0) {
 		if ((rc = file_actions(&fa, sock, err, args, b)) == 0)
 			rc = posix_spawn(pid, BWRAP, &fa, &attr, argv, envp);
 		posix_spawn_file_actions_destroy(&fa);
@@ -256,7 +328,7 @@ start(int sock, int err, const struct profile_binds *b, pid_t *pid)
 }
 
 static int
-run(const struct profile_binds *b, struct sandbox *out)
+run(const struct profile_binds *b, int group, struct sandbox *out)
 {
 	int sv[2], p[2], on = 1, rc;
 
@@ -273,7 +345,7 @@ run(const struct profile_binds *b, struct sandbox *out)
 	if (setsockopt(sv[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) == -1)
 		rc = errno;
 	else
-		rc = start(sv[1], p[1], b, &out->pid);
+		rc = start(sv[1], p[1], group, b, &out->pid);
 	close(sv[1]);
 	close(p[1]);
 	if (rc != 0) {

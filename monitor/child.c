@@ -97,6 +97,7 @@ put_execd(const struct parent *p, const struct boot *b, struct wbuf *w)
 	strlist_put(w, &b->protect_names);
 	wput_u32(w, 4096);
 	wput_u64(w, ABX_SESSION_IDLE_MS);
+	wput_u32(w, b->cpu_percent);
 }
 
 static void
@@ -131,6 +132,7 @@ child_conf(struct parent *p, struct child *c, const struct boot *b)
 	struct proc_conf pc = {0};
 	struct wbuf w;
 	size_t i;
+	int fd;
 
 	pc.root = (uint8_t)p->root;
 	pc.debug = (uint8_t)log_debugging();
@@ -154,6 +156,8 @@ child_conf(struct parent *p, struct child *c, const struct boot *b)
 		wput_u32(&w, b->umask);
 		break;
 	case PROC_EXECD:
+		if ((fd = groups_enter(c->pid)) != -1)
+			child_send(c, PC_FD, fd, PFD_CGROUP, 0, 0);
 		put_execd(p, b, &w);
 		break;
 	default:

@@ -90,7 +90,7 @@ verb_status(struct client *c, uint64_t id)
 
 	reply(c, id, 1,
 	    json_pack("{s:s, s:s, s:I, s:i, s:I, s:b, s:b, s:{s:o, s:o, s:o},"
-		      " s:{s:b, s:b, s:b}}",
+		      " s:{s:b, s:b, s:b, s:b}}",
 		"version", ABX_VERSION, "revision", mon.cur->revision,
 		"uptime_s", (json_int_t)up, "requests", (int)req_count(),
 		"audit_lost", (json_int_t)sink_lost(), "panic", mon.panic,
@@ -99,7 +99,8 @@ verb_status(struct client *c, uint64_t id)
 		"execd", worker_json(mon.cur->execd), "sandbox", "namespaces",
 		(layers & LAYER_NAMESPACES) != 0, "seccomp",
 		(layers & LAYER_SECCOMP) != 0, "landlock",
-		(layers & LAYER_LANDLOCK) != 0));
+		(layers & LAYER_LANDLOCK) != 0, "cgroup",
+		(layers & LAYER_CGROUP) != 0));
 }
 
 static void

@@ -433,6 +433,10 @@ boot_fill(struct boot *b, const struct confset *cs)
 	b->umask = c->umask;
 	b->tmp_size = c->tmp_size;
 	b->require = c->require;
+	b->cpu_percent = c->cpu_percent;
+	b->total_memory = c->total_memory;
+	b->total_pids = c->total_pids;
+	b->total_cpu = c->total_cpu;
 	b->exec_used =
 	    c->sandbox_enabled && policy_has_effect(cs->policy, E_EXEC);
 	b->shutdown_grace_ms = c->shutdown_grace_ms;

@@ -373,6 +373,14 @@ drain_remove(struct parent *p, struct child *c)
 		stop_next(p);
 }
 
+/* What ran below an execd died with it, at the latest now. */
+static void
+bury(const struct child *c)
+{
+	if (c->kind == PROC_EXECD)
+		groups_bury(c->generation);
+}
+
 static void
 child_died(struct parent *p, pid_t pid, int status)
 {
@@ -386,12 +394,14 @@ child_died(struct parent *p, pid_t pid, int status)
 			if (k != PROC_MONITOR)
 				child_send(p->kids[PROC_MONITOR], PC_CHILD_GONE,
 				    -1, (uint8_t)k, c->generation, 0);
+			bury(c);
 			kid_died(p, c);
 			return;
 		}
 		if ((c = p->next_kids[k]) != NULL && c->pid == pid) {
 			log_death(c, status);
 			p->next_kids[k] = NULL;
+			bury(c);
 			child_free(c);
 			reload_child_died(p, (enum proc_kind)k);
 			return;
@@ -402,6 +412,7 @@ child_died(struct parent *p, pid_t pid, int status)
 		if (c->pid == pid) {
 			child_send(p->kids[PROC_MONITOR], PC_CHILD_GONE, -1,
 			    (uint8_t)c->kind, c->generation, 0);
+			bury(c);
 			drain_remove(p, c);
 			return;
 		}
@@ -556,6 +567,8 @@ parent_run(struct parent *p)
 	watch(p, SIGCHLD, sigchld_cb);
 	watch(p, SIGUSR1, sigusr1_cb);
 	watch(p, SIGHUP, sighup_cb);
+	groups_open(p);
+	groups_bound(&p->boot);
 	p->epoch = 1;
 	for (i = 0; i < nitems(order); i++)
 		p->kids[order[i]] =

@@ -129,6 +129,18 @@ void sock_names(const struct parent *, char *out, size_t size);
 pid_t spawn_child(const struct parent *, enum proc_kind, int fd,
     char *const argv[], char *const envp[]);
 
+/* groups.c: make the control groups of the service, when its own was
+ * delegated; before the first child. */
+void groups_open(const struct parent *);
+void groups_close(void);
+/* Bound all commands together as the configuration says. */
+void groups_bound(const struct boot *);
+/* Put a new execd into its group: the directory that it makes groups in, a
+ * new descriptor, or -1 when there are none. */
+int groups_enter(pid_t);
+/* Remove what an execd of that generation left. */
+void groups_bury(uint32_t generation);
+
 /* child.c: start a child of a kind for a configuration; fatal when it cannot
  * be started.  The child is the caller's to keep. */
 struct child *child_start(

@@ -197,10 +197,12 @@ peer_hello(struct peer *p, const struct imsg *m)
 	if (h.text[0] != '\0' &&
 	    proc_tell(PC_PROBE_FAIL, -1, h.text, strlen(h.text)) == -1)
 		log_warnx("cannot tell the parent");
-	log_info("sandbox: namespaces %s, seccomp %s, landlock %s (abi %u)",
+	log_info("sandbox: namespaces %s, seccomp %s, landlock %s (abi %u), "
+		 "cgroup %s",
 	    h.layers & LAYER_NAMESPACES ? "yes" : "no",
 	    h.layers & LAYER_SECCOMP ? "yes" : "no",
-	    h.layers & LAYER_LANDLOCK ? "yes" : "no", h.landlock_abi);
+	    h.layers & LAYER_LANDLOCK ? "yes" : "no", h.landlock_abi,
+	    h.layers & LAYER_CGROUP ? "yes" : "no");
 	p->ready = 1;
 	snap_worker_ready();
 	return 0;

@@ -109,7 +109,7 @@ roots_changed(const struct boot *a, const struct boot *b)
 static int
 binds_changed(const struct boot *a, const struct boot *b)
 {
-	return a->tmp_size != b->tmp_size ||
+	return a->tmp_size != b->tmp_size || a->cpu_percent != b->cpu_percent ||
 	       !lists_equal(&a->protect, &b->protect) ||
 	       !lists_equal(&a->protect_names, &b->protect_names) ||
 	       !paths_equal(a->binds, a->nbinds, b->binds, b->nbinds);
@@ -310,6 +310,7 @@ reload_done(struct parent *p, uint32_t epoch, int ok)
 	p->boot = p->next->boot;
 	memset(&p->next->boot, 0, sizeof(p->next->boot));
 	p->epoch = epoch;
+	groups_bound(&p->boot);
 	next_free(p);
 }
 

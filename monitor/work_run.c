@@ -214,6 +214,18 @@ send_order(struct req *r, struct wbuf *w, int *dirfd)
 	(void)peer_send(r->snap->execd, ME_CANCEL, r->rid, -1, NULL);
 }
 
+/* The lesser of what the rule allows and what any command may have. */
+static void
+bound(struct spawn *s, const struct conf *c)
+{
+	uint64_t most = (uint64_t)c->max_memory_mb * 1024 * 1024;
+
+	if (most != 0 && (s->memory == 0 || s->memory > most))
+		s->memory = most;
+	if (c->max_pids != 0 && (s->procs == 0 || s->procs > c->max_pids))
+		s->procs = c->max_pids;
+}
+
 static void
 spawn(struct req *r, int *dirfd)
 {
@@ -229,6 +241,7 @@ spawn(struct req *r, int *dirfd)
 	}
 	if (r->covers.n > 0)
 		s->flags |= SPAWN_HOLD;
+	bound(s, r->snap->conf);
 	s->grace_ms = KILL_GRACE_MS;
 	if (ask_has(r, "stdin") || (keep && ask_bool(r, "stdin_open")))
 		s->flags |= SPAWN_STDIN;

@@ -100,18 +100,40 @@ get_roots(struct cload *cl, const struct node *n, void *obj)
 	return error;
 }
 
+/* Numbers that only become smaller; 0 is no bound. */
+static void
+tighten(struct conf *c, const struct conf *was)
+{
+	uint32_t *now[] = {&c->max_pids, &c->max_memory_mb, &c->cpu_percent,
+	    &c->total_pids, &c->total_cpu};
+	const uint32_t old[] = {was->max_pids, was->max_memory_mb,
+	    was->cpu_percent, was->total_pids, was->total_cpu};
+	size_t i;
+
+	for (i = 0; i < nitems(now); i++)
+		if (old[i] != 0 && (*now[i] == 0 || *now[i] > old[i]))
+			*now[i] = old[i];
+	if (was->total_memory != 0 &&
+	    (c->total_memory == 0 || c->total_memory > was->total_memory))
+		c->total_memory = was->total_memory;
+	if (c->tmp_size > was->tmp_size)
+		c->tmp_size = was->tmp_size;
+	c->sandbox_enabled &= was->sandbox_enabled;
+	c->require |= was->require;
+}
+
 /* Only what makes a sandbox tighter. */
 static int
 get_tighter(struct cload *cl, const struct node *n, void *obj)
 {
-	static const char *const names[] = {
-	    "enabled", "protect", "require", "tmp_size"};
+	static const char *const names[] = {"enabled", "protect", "require",
+	    "tmp_size", "cpu_quota_percent", "max_memory_mb", "max_pids",
+	    "total_cpu_percent", "total_memory", "total_pids"};
 	struct conf *c = cl->c;
+	const struct conf was = *c; /* for its numbers */
 	const struct ckey *k;
 	const struct node *m;
-	int enabled = c->sandbox_enabled, error = 0;
-	uint32_t require = c->require;
-	uint64_t tmp_size = c->tmp_size;
+	int error = 0;
 	size_t i;
 
 	if (n->type != N_OBJ) {
@@ -137,10 +159,7 @@ get_tighter(struct cload *cl, const struct node *n, void *obj)
 			    "\"%s\" is not for the operator's file to set",
 			    m->key);
 	}
-	c->sandbox_enabled &= enabled;
-	c->require |= require;
-	if (c->tmp_size > tmp_size)
-		c->tmp_size = tmp_size;
+	tighten(c, &was);
 	return error;
 }
 

@@ -39,6 +39,7 @@ conf_new(void)
 	c->sandbox_enabled = 1;
 	c->tmp_size = 64 * 1024 * 1024;
 	c->require = REQUIRE_DEFAULT;
+	c->max_pids = 200;
 	for (i = 0; i < nitems(user_names); i++)
 		if ((c->users[i] = strdup(user_names[i])) == NULL)
 			break;

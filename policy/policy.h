@@ -134,7 +134,11 @@ struct conf {
 	char *users[5]; /* listener, monitor, run, proxy, helper */
 	int sandbox_enabled;
 	uint64_t tmp_size;
-	uint32_t require;	      /* enum exec_layer */
+	uint32_t require; /* enum exec_layer */
+	/* of a command whatever its rule says, and of all together; 0: none */
+	uint32_t max_pids, max_memory_mb, cpu_percent;
+	uint64_t total_memory;
+	uint32_t total_pids, total_cpu;
 	struct strlist protect_names; /* sandbox.protect */
 	struct filter_conf filter;    /* command_policy */
 	struct conf_rules *rules;     /* opaque */

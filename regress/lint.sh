@@ -47,7 +47,7 @@ includes monitor 'monitor/|common/|policy/policy\.h|policy/model\.h' \
 includes monitor/ctl \
     'monitor/|common/|policy/policy\.h|policy/model\.h|pathd/walk\.h|pathd/beneath\.h'
 # The parent knows no policy.
-for f in abxd parent boot spawn sock; do
+for f in abxd parent boot spawn sock groups; do
 	grep -Hn '#include "policy/' monitor/$f.c | while IFS=: read -r file line _; do
 		bad "$file:$line: the parent must not know the policy"
 	done
@@ -84,9 +84,9 @@ only 'socket|bind|listen|connect' \
 only 'accept|accept4' 'listener/.*|monitor/control\.c' \
     'only the listener accepts clients, and the monitor abxctl'
 files='open(64)?|openat(64)?|f?re?open(64)?|fopen(64)?|opendir|scandir|creat(64)?'
-startup='abxd|boot|child|conffile|confset|confdirs|parent'
+startup='abxd|boot|child|groups|conffile|confset|confdirs|parent'
 only "$files|mkstemp|mkostemp|dlopen" \
-    "common/(jail|proc)\.c|monitor/($startup)\.c|monitor/ctl/.*|pathd/.*|execd/.*" \
+    "common/(jail|proc|cg)\.c|monitor/($startup)\.c|monitor/ctl/.*|pathd/.*|execd/.*" \
     'only pathd, execd, start-up code and the loader open files'
 only 'strcpy|strcat|v?sprintf|gets|ato[il]|atoll|strtok|alloca|tmpnam|mktemp' \
     'none' 'not used in this tree'

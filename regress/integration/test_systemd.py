@@ -3,27 +3,17 @@
 systemd-nspawn with what "make install" installs, and a script inside starts,
 uses, restarts, kills and stops the service.
 
-Needs root.  Installs mmdebstrap and systemd-container when they are missing,
-and keeps the tree as a tarball in $ABX_CACHE (default /var/cache/abx-regress).
+Needs root.  Installs mmdebstrap and systemd-container when they are missing.
 """
-import glob
-import hashlib
 import json
 import os
-import re
-import shutil
-import signal
 import subprocess
 import tempfile
-import unittest
 
-from abxtest import BUILD, Case, apt, needs_root, timeout
+import debtree
+from abxtest import Case, needs_root, timeout
+from debtree import put
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(
-    os.path.abspath(__file__))))
-CACHE = os.environ.get("ABX_CACHE") or "/var/cache/abx-regress"
-PACKAGES = ["systemd", "systemd-sysv", "dbus", "bubblewrap", "curl",
-            "procps"]
 TOKEN = "unit-token-0123456789abcdef"
 
 CONFIG = {
@@ -70,6 +60,24 @@ for p in $(pgrep -P $main); do
 	fact child "$(cat /proc/$p/comm)" $(awk '/^(Uid|NoNewPrivs|Seccomp):/ \
 	    { print $2 }' /proc/$p/status)
 done
+# the layout of the delegated group; nspawn's has no controllers
+cg=/sys/fs/cgroup/$(systemctl show -P ControlGroup $U)
+fact top "$(cat $cg/cgroup.procs | wc -l) $(stat -c %%U $cg)"
+fact service "$(cat $(sed 's,$,/comm,;s,^,/proc/,' $cg/service/cgroup.procs) |
+    sort -u | tr '\n' ' ')"
+fact self "$(cat $(sed 's,$,/comm,;s,^,/proc/,' $cg/exec/self/cgroup.procs) |
+    tr '\n' ' ')"
+fact exec "$(stat -c %%U $cg/exec $cg/exec/cgroup.procs $cg/exec/self |
+    tr '\n' ' ')"
+run grouped '["sh", "-c", "exec sleep 4"]' &
+i=0
+until pgrep -x sleep -u abx || [ $i -gt 50 ]; do sleep 0.1; i=$((i+1)); done
+fact run_procs "$(cat $(sed 's,$,/comm,;s,^,/proc/,' \
+    $cg/exec/[0-9]*-*/cgroup.procs) | sort | tr '\n' ' ')"
+fact run_limits "$(ls $cg/exec/[0-9]*-*/ | grep -cE '^(memory|pids).max')"
+wait
+sleep 0.5
+fact groups "$(ls -d $cg/exec/[0-9]*-* 2>/dev/null | wc -l)"
 systemctl restart $U; fact restart $?
 run again '["true"]'
 kill -9 "$(systemctl show -P MainPID $U)"
@@ -123,110 +131,32 @@ exit $rc
 """
 
 
-def libraries():
-    """The packages of the shared libraries that the programs need."""
-    found = set()
-    for prog in glob.glob(f"{BUILD}/abx*"):
-        p = subprocess.run(["ldd", prog], capture_output=True, text=True)
-        for path in re.findall(r"=> (/\S+)", p.stdout):
-            for name in (path, os.path.realpath(path),
-                         path.removeprefix("/usr")):
-                q = subprocess.run(["dpkg-query", "-S", name],
-                                   capture_output=True, text=True)
-                if q.returncode == 0:
-                    found.add(q.stdout.split(":")[0])
-                    break
-    return sorted(found - {"libc6"})
-
-
-def suite():
-    with open("/etc/os-release") as f:
-        m = re.search(r"^VERSION_CODENAME=(\w+)", f.read(), re.M)
-    return m[1] if m else None
-
-
 class Systemd(Case):
     @classmethod
     def setUpClass(cls):
         pass
 
-    def tarball(self):
-        """The cached tree; made when there is none for these packages."""
-        if not shutil.which("apt-get") or not suite():
-            self.skipTest("needs Debian or its kin")
-        missing = [p for t, p in (("mmdebstrap", "mmdebstrap"),
-                                  ("systemd-nspawn", "systemd-container"))
-                   if not shutil.which(t)]
-        if missing and (why := apt(*missing)):
-            self.skipTest(f"cannot install {' '.join(missing)}: {why}")
-        include = ",".join(PACKAGES + libraries())
-        key = hashlib.sha256(f"{suite()} {include}".encode()).hexdigest()
-        path = f"{CACHE}/root-{key[:16]}.tar"
-        if not os.path.exists(path):
-            os.makedirs(CACHE, exist_ok=True)
-            new = f"{path}.{os.getpid()}.tar"
-            p = subprocess.run(
-                ["mmdebstrap", "-q", "--variant=minbase",
-                 f"--include={include}", suite(), new],
-                stdin=subprocess.DEVNULL, capture_output=True, text=True)
-            if p.returncode != 0:
-                if os.path.exists(new):
-                    os.unlink(new)
-                self.skipTest("mmdebstrap cannot make a tree: "
-                              + p.stderr.strip()[-300:])
-            os.rename(new, path)
-        return path
-
     def tree(self):
         """A fresh tree with the service installed."""
-        tar = self.tarball()
+        debtree.need({"systemd-nspawn": "systemd-container"})
+        debtree.tarball()
         root = tempfile.mkdtemp(prefix="abx-nspawn-", dir="/var/tmp")
         self.addCleanup(subprocess.run, ["rm", "-rf", "--one-file-system",
                                          root])
-        os.chmod(root, 0o755)
-        subprocess.run(["tar", "-C", root, "-xf", tar, "--exclude=./dev/*"],
-                       check=True)
-        tool = (os.environ.get("MAKE") or "make").split()
-        p = subprocess.run([*tool, "install", f"DESTDIR={root}",
-                            "PREFIX=/usr"], cwd=TOP, capture_output=True,
-                           text=True)
-        self.eq(p.returncode, 0, "make install: " + p.stderr[-500:])
+        debtree.unpack(root)
+        self.eq(debtree.install(root), None, "make install")
         subprocess.run(["chroot", root, "systemd-sysusers"], check=True,
                        capture_output=True)
-        self.put(root, "etc/machine-id", os.urandom(16).hex() + "\n")
-        self.put(root, "etc/fstab", "")
-        self.put(root, "etc/hostname", "abx-regress\n")
-        self.put(root, "etc/agent-sandbox/server.json",
-                 json.dumps(CONFIG, indent=1))
-        self.put(root, "etc/agent-sandbox/environment",
-                 f"UNIT_TOKEN={TOKEN}\n", 0o600)
-        self.put(root, "result/script", SCRIPT % {"token": TOKEN}, 0o755)
-        self.put(root, "etc/systemd/system/abx-regress.service", UNIT)
+        put(root, "etc/agent-sandbox/server.json",
+            json.dumps(CONFIG, indent=1))
+        put(root, "etc/agent-sandbox/environment", f"UNIT_TOKEN={TOKEN}\n",
+            0o600)
+        put(root, "result/script", SCRIPT % {"token": TOKEN}, 0o755)
         os.makedirs(f"{root}/srv/work")
         subprocess.run(["chroot", root, "chown", "abx:abx", "/srv/work"],
                        check=True)
-        wants = f"{root}/etc/systemd/system/multi-user.target.wants"
-        os.makedirs(wants, exist_ok=True)
-        os.symlink("/etc/systemd/system/abx-regress.service",
-                   f"{wants}/abx-regress.service")
-        for unit in ("serial-getty@ttyS0.service", "getty.target",
-                     "console-getty.service", "systemd-resolved.service",
-                     "apt-daily.timer", "apt-daily-upgrade.timer",
-                     "e2scrub_all.timer", "fstrim.timer"):
-            link = f"{root}/etc/systemd/system/{unit}"
-            if not os.path.lexists(link):
-                os.symlink("/dev/null", link)
+        debtree.wanted(root, UNIT)
         return root
-
-    @staticmethod
-    def put(root, name, text, mode=0o644):
-        path = f"{root}/{name}"
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        if os.path.lexists(path):
-            os.unlink(path)
-        with open(path, "w") as f:
-            f.write(text)
-        os.chmod(path, mode)
 
     @needs_root
     @timeout(400)
@@ -263,6 +193,17 @@ class Systemd(Case):
                            ("left", "0"), ("left_sleep", "0")):
             self.eq(facts.get(name), want, f"{name}{context}")
         self.under(int(facts["stop_seconds"]), 10, "seconds to stop")
+        for name, want in (
+                ("top", "0 root"),
+                ("service", "abx-listener abx-monitor abx-pathd abxd"),
+                ("self", "abx-execd"), ("exec", "abx abx root"),
+                ("run_procs", "abx-launch bwrap sleep"),
+                ("run_limits", "0"), ("groups", "0")):
+            self.eq(facts.get(name, "").strip(), want, f"{name}{context}")
+        grouped = json.loads(read("grouped"))
+        self.eq((grouped["exit_code"], grouped["usage"]["memory_enforced"],
+                 "cgroup" in grouped["sandbox"]["layers"]),
+                (0, "rlimit", False), grouped)
         self.eq(set(json.loads(read("health"))), {"status", "version"})
         r = json.loads(read("run"))
         self.eq((r.get("exit_code"), r.get("stdout", "").split("\n")[0]),

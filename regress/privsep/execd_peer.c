@@ -212,6 +212,7 @@ put_conf(struct wbuf *w, const struct peer_conf *c, int root)
 	strlist_clear(&none);
 	wput_u32(w, 4096);
 	wput_u64(w, c->idle_ms != 0 ? c->idle_ms : ABX_SESSION_IDLE_MS);
+	wput_u32(w, 0);
 }
 
 static void

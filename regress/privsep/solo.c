@@ -121,6 +121,7 @@ conf_execd(struct solo *s, struct wbuf *w)
 	strlist_put(w, &none);
 	wput_u32(w, 4096);
 	wput_u64(w, ABX_SESSION_IDLE_MS);
+	wput_u32(w, 0);
 }
 
 static void

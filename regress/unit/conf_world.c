@@ -213,6 +213,45 @@ test_layers(void **state)
 	findings_clear(&f);
 }
 
+/* The operator's bounds of commands only become tighter. */
+static void
+test_bounds(void **state)
+{
+	static const char file[] =
+	    "{\"version\":1,\"preset\":\"download-only\",\"root\":\"/srv\","
+	    "\"auth\":{\"tokens\":[{\"id\":\"a\",\"token_env\":\"T_ADMIN\"}]},"
+	    "\"sandbox\":{\"max_pids\":100,\"max_memory_mb\":512,"
+	    "\"total_memory\":\"1GiB\",\"total_cpu_percent\":150}}";
+	static const char oper[] =
+	    "{\"version\":1,\"sandbox\":{\"max_pids\":50,"
+	    "\"max_memory_mb\":1024,\"cpu_quota_percent\":75,"
+	    "\"total_memory\":\"2GiB\",\"total_pids\":400,"
+	    "\"total_cpu_percent\":100}}";
+	const struct conf_source src[] = {
+	    {"file", LAYER_FILE, file, sizeof(file) - 1},
+	    {"oper", LAYER_OPERATOR, oper, sizeof(oper) - 1},
+	};
+	struct conf_world w = world();
+	struct findings f = {0};
+	struct conf *c;
+	size_t n;
+
+	for (n = 1; n <= nitems(src); n++) {
+		c = conf_load(src, n, &w, &f);
+		assert_non_null(c);
+		assert_int_equal(f.n, 0);
+		assert_int_equal(c->max_pids, n == 1 ? 100 : 50);
+		assert_int_equal(c->max_memory_mb, 512);
+		assert_int_equal(c->cpu_percent, n == 1 ? 0 : 75);
+		assert_int_equal(c->total_memory, 1 << 30);
+		assert_int_equal(c->total_pids, n == 1 ? 0 : 400);
+		assert_int_equal(c->total_cpu, n == 1 ? 150 : 100);
+		round_trip("bounds", c);
+		conf_free(c);
+	}
+	findings_clear(&f);
+}
+
 static void
 test_command_line(void **state)
 {
@@ -402,6 +441,7 @@ main(void)
 	    cmocka_unit_test(test_worlds),
 	    cmocka_unit_test(test_single_token),
 	    cmocka_unit_test(test_layers),
+	    cmocka_unit_test(test_bounds),
 	    cmocka_unit_test(test_command_line),
 	    cmocka_unit_test(test_revision),
 	    cmocka_unit_test(test_secrets),
