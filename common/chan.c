@@ -19,6 +19,9 @@
 #include <event2/event.h>
 #include <event2/event_struct.h>
 
+#define BUSY 4	     /* messages of a packet that hint at more */
+#define LATE_US 1000 /* that long a late message may wait for company */
+
 struct chan {
 	struct imsgbuf *buf;
 	struct event rev, wev, fev; /* read, write, flush at end of turn */
@@ -110,21 +113,22 @@ chan_die(struct chan *c, int error)
 		chan_destroy(c);
 }
 
-/* Hand every frame of the packet on.  0, or -1 when the peer is broken. */
+/* Hand every frame of the packet on.  Their number, or -1 when the peer is
+ * broken. */
 static int
 chan_deliver(struct chan *c)
 {
 	struct imsg m;
-	int rc;
+	int rc, n;
 
-	while (!c->dead && imsg_get(c->buf, &m)) {
+	for (n = 0; !c->dead && imsg_get(c->buf, &m); n++) {
 		rc = c->msg(c, &m, c->arg);
 		if (m.fd != -1)
 			close(m.fd);
 		if (rc != 0)
 			return -1;
 	}
-	return 0;
+	return n;
 }
 
 static void
@@ -134,7 +138,9 @@ chan_read_cb(evutil_socket_t fd, short what, void *arg)
 	int n, rounds, error = -1;
 
 	c->busy++;
-	/* drain, but let other events in after a while */
+	/* Drain, but let other events in after a while.  A packet of few
+	 * messages is of a quiet time, when the next is not there yet: asking
+	 * for it would be a system call in the way of the answer. */
 	for (rounds = 0; rounds < 64 && !c->dead; rounds++) {
 		if ((n = imsg_read(c->buf)) == 0)
 			break;
@@ -142,10 +148,12 @@ chan_read_cb(evutil_socket_t fd, short what, void *arg)
 			error = errno;
 			break;
 		}
-		if (chan_deliver(c) == -1) {
+		if ((n = chan_deliver(c)) == -1) {
 			error = EBADMSG;
 			break;
 		}
+		if (n < BUSY)
+			break;
 	}
 	if (error != -1)
 		chan_die(c, error);
@@ -181,9 +189,9 @@ chan_flush_cb(evutil_socket_t fd, short what, void *arg)
 	chan_try_flush(arg);
 }
 
-int
-chan_send(struct chan *c, uint16_t type, uint64_t id, int fd,
-    const void *payload, size_t len)
+static int
+queue(struct chan *c, uint16_t type, uint64_t id, int fd, const void *payload,
+    size_t len)
 {
 	if (c->dead) {
 		if (fd != -1)
@@ -191,12 +199,33 @@ chan_send(struct chan *c, uint16_t type, uint64_t id, int fd,
 		errno = EPIPE;
 		return -1;
 	}
-	if (imsg_compose(c->buf, type, id, fd, payload, len) == -1)
+	return imsg_compose(c->buf, type, id, fd, payload, len);
+}
+
+int
+chan_send(struct chan *c, uint16_t type, uint64_t id, int fd,
+    const void *payload, size_t len)
+{
+	if (queue(c, type, id, fd, payload, len) == -1)
 		return -1;
 	if (!c->flushing) {
 		c->flushing = 1;
 		event_active(&c->fev, EV_TIMEOUT, 0);
 	}
+	return 0;
+}
+
+int
+chan_send_late(
+    struct chan *c, uint16_t type, uint64_t id, const void *payload, size_t len)
+{
+	static const struct timeval tv = {0, LATE_US};
+
+	if (queue(c, type, id, -1, payload, len) == -1)
+		return -1;
+	if (!c->flushing && !event_pending(&c->fev, EV_TIMEOUT, NULL) &&
+	    event_add(&c->fev, &tv) == -1)
+		return -1;
 	return 0;
 }
 

@@ -34,6 +34,10 @@ void chan_free(struct chan *);
  * living channel leaves it as it was. */
 int chan_send(struct chan *, uint16_t type, uint64_t id, int fd,
     const void *payload, size_t len);
+/* The same for a message that nobody waits for: it goes with the next that is
+ * sent, in the same packet and in order, or by itself within a millisecond. */
+int chan_send_late(
+    struct chan *, uint16_t type, uint64_t id, const void *payload, size_t len);
 /* Send now what is queued, waiting at most ms for room (shutdown only). */
 void chan_flush(struct chan *, int ms);
 /* Bytes waiting to be sent; above chan_high the caller should stop asking. */

@@ -373,7 +373,7 @@ ask_fin(struct conn *c, uint8_t outcome)
 	wbuf_reset(&w);
 	fin_put(&w, &f);
 	if (w.err ||
-	    chan_send(listener_mon(), LM_FIN, r->ask_id, -1, w.p, w.len) == -1)
+	    chan_send_late(listener_mon(), LM_FIN, r->ask_id, w.p, w.len) == -1)
 		log_warn("the end of a request cannot be told");
 	fd_bytes -= r->ask_fd_bytes;
 	r->ask_fd_bytes = 0;
