@@ -265,13 +265,19 @@ DRIVE_O = regress/privsep/execd_drive.o regress/privsep/execd_peer.o \
 	regress/privsep/drive_session.o regress/privsep/drive_many.o \
 	regress/privsep/drive_launch.o execd/launch/xl.o
 DEPS += ${DRIVE_O:.o=.o.d}
-$B/regress/execd_drive: ${DRIVE_O} ${CORE_O} $B/regress/cmd_calls \
+$B/regress/execd_drive: ${DRIVE_O} ${CORE_O} $B/regress/inside \
 	$B/abx-execd $B/abx-launch
 	@mkdir -p $B/regress
 	${LINK} ${DRIVE_O} ${CORE_O} ${L_HASH} ${L_COMMON}
-$B/regress/cmd_calls: regress/privsep/cmd_calls.o
+# Tries everything inside of a sandbox; needs nothing that lies there.
+INSIDE_O = regress/inside/main.o regress/inside/calls.o \
+	regress/inside/sockets.o regress/inside/places.o \
+	regress/inside/limits.o
+DEPS += ${INSIDE_O:.o=.o.d}
+$B/regress/inside: ${INSIDE_O}
+	@echo "  LD $@"
 	@mkdir -p $B/regress
-	${LINK} regress/privsep/cmd_calls.o
+	${V}${CC} ${HARDEN} -static-pie -o $@ ${INSIDE_O}
 
 $B/regress/decide: regress/bench/decide.o ${POLICY_O} ${CORE_O}
 	@mkdir -p $B/regress

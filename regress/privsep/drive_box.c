@@ -507,36 +507,6 @@ test_denied(void)
 	covers_clear(&bad);
 }
 
-void
-test_calls(void)
-{
-	static const char *const argv[] = {"cmd_calls", NULL};
-	char prog[192], from[4096], cmd[4600];
-	struct run r = {0};
-	ssize_t n;
-
-	/* it lies beside us */
-	if ((n = readlink("/proc/self/exe", from, sizeof(from) - 16)) == -1)
-		die("/proc/self/exe");
-	from[n] = '\0';
-	memcpy(strrchr(from, '/') + 1, "cmd_calls", 10);
-	snprintf(prog, sizeof(prog), "%s/cmd_calls", work);
-	snprintf(
-	    cmd, sizeof(cmd), "cp %s %s && chmod 755 %s", from, prog, prog);
-	if (system(cmd) != 0)
-		die("%s", cmd);
-	r.argv = argv;
-	r.prog = prog;
-	r.dir = work;
-	r.s.max_output = 65536;
-	r.s.timeout_ms = 10000;
-	peer_run(&peer, &r);
-	CHECK(!r.failed && r.end.status == 0, "status %x\n%s%s", r.end.status,
-	    r.out, r.err);
-	unlink(prog);
-	run_clear(&r);
-}
-
 /* What is protected is not to be seen, what is bound inside it is. */
 void
 test_covers(void)

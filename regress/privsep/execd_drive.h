@@ -87,7 +87,6 @@ void test_sockets(void);
 void test_strict(void);
 void test_protected(void);
 void test_swapped(void);
-void test_calls(void);
 void test_covers(void);
 void test_denied(void);
 void test_appeared(void);
