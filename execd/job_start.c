@@ -24,6 +24,7 @@
 #define OWN_PROCS 2 /* of a sandbox: bubblewrap outside, the launcher */
 #define JOBS_MAX 1024
 #define COMMAND_NOFILE 1024
+#define STREAM_PIPE (256 * 1024)    /* bytes of the pipes of a streamed run */
 #define WORDS_MAX (8 * 1024 * 1024) /* argv and env of one run */
 #define WORD_MAX (128 * 1024 - 1)   /* the kernel's MAX_ARG_STRLEN */
 
@@ -59,6 +60,14 @@ pipe_open(int p[2], int end)
 	return end == -1 ? 0 : fcntl(p[end], F_SETFL, O_NONBLOCK);
 }
 
+/* Fewer turns for a stream that may be long.  The kernel has a sum for all
+ * pipes of a user, and may refuse. */
+static void
+pipe_widen(int fd)
+{
+	(void)fcntl(fd, F_SETPIPE_SZ, STREAM_PIPE);
+}
+
 static int
 pipes_open(struct pipes *p, uint16_t flags)
 {
@@ -67,10 +76,18 @@ pipes_open(struct pipes *p, uint16_t flags)
 	*p = (struct pipes){{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}};
 	if (pipe_open(p->out, 0) == -1 || pipe_open(p->err, 0) == -1)
 		return -1;
+	if ((flags & SPAWN_STREAM) != 0)
+		pipe_widen(p->out[1]);
 	/* what the listener writes to, it makes non-blocking itself */
 	if ((flags & SPAWN_STDIN) != 0 && pipe_open(p->in, keep ? 1 : -1) == -1)
 		return -1;
-	return keep ? 0 : pipe_open(p->frames, 1);
+	if (keep)
+		return 0;
+	if (pipe_open(p->frames, 1) == -1)
+		return -1;
+	if ((flags & SPAWN_STREAM) != 0)
+		pipe_widen(p->frames[1]);
+	return 0;
 }
 
 /* What reads and writes our ends: 0, or -1 with errno and everything is still

@@ -11,6 +11,7 @@
 #include "common/frame.h"
 
 #define RING_FIRST 4096
+#define FRAMES_KEPT (256 * 1024)
 
 void
 keep_init(struct keep *k, uint64_t max, int head_tail)
@@ -168,6 +169,10 @@ void
 frames_sent(struct frames *f, size_t n)
 {
 	f->off += n;
-	if (f->off == f->len)
-		f->off = f->len = 0;
+	if (f->off < f->len)
+		return;
+	f->off = f->len = 0;
+	/* what a slow reader has made of it is not kept */
+	if (f->cap > FRAMES_KEPT)
+		frames_free(f);
 }

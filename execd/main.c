@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,7 @@
 #include "execd/session.h"
 
 #define MEMFD_MAX ABX_BODY_MAX
+#define BUFFER_MMAP (128 * 1024)
 
 /* The program's part of CONF. */
 static struct {
@@ -411,6 +413,8 @@ execd_start(struct event_base *base, int fd)
 
 	if ((mon = chan_new(base, fd, mon_msg_cb, mon_gone_cb, NULL)) == NULL)
 		fatal("channel to the monitor");
+	/* large buffers come and go with slow readers: give them back */
+	(void)mallopt(M_MMAP_THRESHOLD, BUFFER_MMAP);
 	jc.base = base;
 	jc.driver = &driver_bubblewrap;
 	jc.mon = mon;

@@ -16,12 +16,19 @@
 
 #include "common/frame.h"
 #include "common/log.h"
+#include "common/proc.h"
 #include "execd/keep.h"
 #include "execd/spool.h"
 
 #define CHUNK (64 * 1024)
 #define TURN 4	    /* chunks of one stream in one turn of the loop */
 #define LAST_MAX 32 /* chunks read at the end; pipes hold less */
+/* A stream waits for its reader a little, so that one that is only somewhat
+ * slower than the program does not cost memory: while more than HIGH bytes
+ * lie here, and not longer than REST_US in all. */
+#define HIGH (4 * 1024 * 1024)
+#define LOW (1024 * 1024)
+#define REST_US 1000000
 
 struct stream {
 	struct pump *pump;
@@ -42,6 +49,9 @@ struct pump {
 	struct spool *spool; /* of a process, else NULL; not owned */
 	int fd;	   /* frame pipe, -1 when the reader is gone or there is none */
 	int live;  /* SPAWN_STREAM */
+	int waits; /* for the reader: nothing is read */
+	uint64_t since_us, rest_us;
+	struct event clock;
 	int ended; /* the exit frame is queued */
 };
 
@@ -144,6 +154,45 @@ stream_read(struct stream *s, int rounds)
 	return came;
 }
 
+/* ---- waiting for the reader of a stream ---- */
+
+static void
+resume(struct pump *p)
+{
+	uint64_t spent = proc_now_us() - p->since_us;
+	int i;
+
+	p->waits = 0;
+	p->rest_us -= spent < p->rest_us ? spent : p->rest_us;
+	event_del(&p->clock);
+	for (i = 0; i < 2; i++)
+		if (p->s[i].fd != -1 && event_add(&p->s[i].ev, NULL) == -1)
+			log_warnx("event_add"); /* its end is seen */
+}
+
+static void
+clock_cb(evutil_socket_t fd, short what, void *arg)
+{
+	resume(arg);
+}
+
+static void
+hold(struct pump *p)
+{
+	struct timeval tv = {0, 0};
+
+	if (p->waits || p->rest_us == 0 || frames_left(&p->q) < HIGH)
+		return;
+	tv.tv_sec = (time_t)(p->rest_us / 1000000);
+	tv.tv_usec = (suseconds_t)(p->rest_us % 1000000);
+	if (event_add(&p->clock, &tv) == -1)
+		return;
+	p->waits = 1;
+	p->since_us = proc_now_us();
+	event_del(&p->s[0].ev);
+	event_del(&p->s[1].ev);
+}
+
 static void
 stream_cb(evutil_socket_t fd, short what, void *arg)
 {
@@ -154,6 +203,8 @@ stream_cb(evutil_socket_t fd, short what, void *arg)
 		p->ops->data(p->arg);
 	if (p->s[0].fd == -1 && p->s[1].fd == -1)
 		p->ops->eof(p->arg);
+	else if (p->live)
+		hold(p);
 }
 
 static void
@@ -162,6 +213,8 @@ write_cb(evutil_socket_t fd, short what, void *arg)
 	struct pump *p = arg;
 
 	push(p);
+	if (p->waits && frames_left(&p->q) < LOW)
+		resume(p);
 	if (p->ended && (p->fd == -1 || frames_left(&p->q) == 0))
 		p->ops->done(p->arg);
 }
@@ -180,6 +233,8 @@ pump_new(struct event_base *base, const struct pump_io *io, uint16_t flags,
 	p->fd = io->frames;
 	p->spool = io->spool;
 	p->live = (flags & SPAWN_STREAM) != 0;
+	p->rest_us = REST_US;
+	evtimer_assign(&p->clock, base, clock_cb, p);
 	p->s[0].kind = FR_OUT;
 	p->s[0].fd = io->out;
 	p->s[1].kind = FR_ERR;
@@ -214,6 +269,7 @@ pump_free(struct pump *p)
 		stream_close(&p->s[i]);
 		keep_free(&p->s[i].keep);
 	}
+	event_del(&p->clock);
 	event_del(&p->wev); /* it may be active without a descriptor */
 	if (p->fd != -1)
 		reader_gone(p);
@@ -251,6 +307,8 @@ queue_end(struct pump *p, const struct run_end *e)
 void
 pump_end(struct pump *p, struct run_end *e)
 {
+	event_del(&p->clock);
+	p->waits = 0;
 	finish_stream(&p->s[0]);
 	finish_stream(&p->s[1]);
 	e->dropped_out = p->s[0].keep.dropped + p->s[0].missed;

@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: ISC
  *
  * The output of one run on its way from the program's pipes to the frame
- * pipe.  Never blocks the program, whatever the reader does.
+ * pipe.  Never blocks the program for more than a second in all, and only a
+ * streamed one, whatever the reader does.
  */
 #ifndef ABX_EXECD_PUMP_H
 #define ABX_EXECD_PUMP_H

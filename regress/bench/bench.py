@@ -94,7 +94,9 @@ class Bench:
                     {"allow": ["files.download", "files.upload", "files.list",
                                "files.search"], "paths": self.root,
                      "limits": {"concurrency": 128}},
-                    {"allow": "commands.run", "commands": {"allow": ["true"], "cwd": self.root},
+                    {"allow": "commands.run", "commands": {
+                        "allow": ["true", "cat text"], "cwd": self.root, "timeout": "600s",
+                        "max_output_bytes": 2 * GIB},
                      "limits": {"concurrency": 128}}],
                 "auth": {"tokens": [{"id": "bench", "roles": [], "token_env": "ABX_BENCH"}]},
                 "audit": {"sink": "file:" + os.path.join(self.dir, "log", "audit.jsonl")}}
@@ -302,6 +304,19 @@ def run_true(bench):
     return spent
 
 
+def stream_text(bench):
+    """1 GiB of stdout as events, read as it comes, seconds."""
+    return timed(["curl", "-sSfN", "-o", os.devnull, "-H", BEARER, "-H",
+                  "Accept: text/event-stream", "-H", "Content-Type: application/json", "-d",
+                  json.dumps({"argv": ["cat", "text"]}),
+                  f"http://127.0.0.1:{bench.port}/commands/run"])
+
+
+def bare_cat(bench):
+    path = os.path.join(bench.root, "text")
+    return timed(["sh", "-c", f"cat {path} | cat > /dev/null"])
+
+
 def bare_bwrap():
     return timed(["bwrap", "--ro-bind", "/", "/", "--unshare-all", "true"])
 
@@ -403,7 +418,7 @@ class Rows:
             names += ["small32", "small1", "download", "upload"]
         if self.agent:
             names += ["agent32", "agent1"]
-        return names + ["list", "search", "true", "spawn", "start"]
+        return names + ["list", "search", "true", "spawn", "stream", "start"]
 
     def pair(self, mine, theirs, times=1):
         return alternate(self.rounds * times, mine, theirs)
@@ -497,6 +512,23 @@ class Rows:
     def spawn(self):
         return ratio("commands.run /bin/true, s / posix_spawn", None, "less",
                      self.pair(lambda: run_true(self.bench), bare_spawn, 10))
+
+    def stream(self):
+        path = os.path.join(self.bench.root, "text")
+        line = b"The quick brown fox jumps over the lazy dog, and does it 1024 times." + b"\n"
+        with open(path, "wb") as f:
+            for _ in range(64):
+                f.write((line * (GIB // 64 // len(line) + 1))[:GIB // 64])
+        os.chmod(path, 0o644)
+        row = ratio("1 GiB of stdout as events, s / pipe to cat", 0.5, "less",
+                    self.pair(lambda: stream_text(self.bench), lambda: bare_cat(self.bench)))
+        for pid in family(self.abxd.pid):
+            with open(f"/proc/{pid}/status") as f:
+                text = f.read()
+            most = int(re.search(r"VmHWM:\s+(\d+)", text).group(1))
+            if most > 32 * 1024:
+                raise SystemExit(f"streaming: {text.split()[1]} had {most} KiB")
+        return row
 
     def start(self):
         times = [start_ready(self.bench) for _ in range(self.rounds)]
