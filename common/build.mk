@@ -284,6 +284,15 @@ $B/regress/decide: regress/bench/decide.o ${POLICY_O} ${CORE_O}
 	${LINK} regress/bench/decide.o ${POLICY_O} ${CORE_O} ${L_REGEX} ${L_HASH} \
 	    ${L_COMMON}
 
+# Tables of abx-http(7); "make manuals" writes the page anew.
+$B/mantables: man/tables.o common/ops.o common/codes.o common/wire.o
+	@mkdir -p $B
+	${LINK} man/tables.o common/ops.o common/codes.o common/wire.o ${L_COMMON}
+DEPS += man/tables.o.d
+manuals: $B/mantables
+	@sh man/http.sh >$B/abx-http.7
+	@cmp -s $B/abx-http.7 man/abx-http.7 || cp $B/abx-http.7 man/abx-http.7
+
 # --- unit tests: built with the sanitizers, run by "make unit" --------------
 # Everything pure goes into one archive, so a test links only what it uses.
 PURE_AO = ${CORE_AO} ${POLICY_AO} ${LISTENER_PURE_SRC:.c=.ao} \
@@ -323,11 +332,12 @@ SYSCONFDIR ?= /etc
 LIBEXEC = ${PREFIX}/libexec/agent-sandbox
 DOCDIR = ${PREFIX}/share/doc/agent-sandbox
 MAN5 = man/server.json.5
-MAN7 = man/abx-command-policy.7 man/abx-privsep.7 man/abx-sandbox.7
+MAN7 = man/abx-command-policy.7 man/abx-http.7 man/abx-policy.7 \
+	man/abx-privsep.7 man/abx-sandbox.7
 MAN8 = man/abxd.8 man/abxctl.8
 DEPS += ${LAUNCH_SRC:.c=.uo.d} ${BASE_SRC:.c=.uo.d} ${UNIT_SRC:.c=.ao.d} ${UNIT_SRC:.c=.o.d}
 
-.PHONY: unit-plain all asan deps users demo check unit lint format install clean
+.PHONY: manuals unit-plain all asan deps users demo check unit lint format install clean
 
 deps:
 	@sh common/deps.sh
@@ -355,7 +365,7 @@ bench: all $B/regress/decide
 unit: ${UNIT_BIN}
 	@rc=0; for t in ${UNIT_BIN}; do ./$$t || rc=1; done; exit $$rc
 
-lint: all
+lint: all $B/mantables
 	@sh regress/lint.sh
 
 format:
@@ -395,7 +405,7 @@ install: all
 
 clean:
 	rm -rf $B
-	find common listener monitor pathd execd policy regress \( \
+	find common listener man monitor pathd execd policy regress \( \
 	    -name '*.o' -o -name '*.[auf]o' -o -name '*.[auf]o.d' -o \
 	    -name '*.o.d' -o -name '*.t' -o -name '*.vt' -o -name '*.fz' \) -exec rm -f {} +
 

@@ -235,6 +235,12 @@ else
 	echo "lint: no clang-tidy here"
 fi
 
+# abx-http(7) lists what the catalogues have.
+if [ -x build/mantables ]; then
+	sh man/http.sh >"$tmp/http" && cmp -s "$tmp/http" man/abx-http.7 ||
+	    bad "man/abx-http.7 is not what the catalogues say (make manuals)"
+fi
+
 if command -v mandoc >/dev/null; then
 	mandoc -Tlint -W warning man/*.[1-9] 2>&1 |
 	    grep -v 'outdated mandoc.db' | while read -r line; do
