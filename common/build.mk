@@ -106,7 +106,7 @@ CTL_SRC = monitor/ctl/main.c monitor/ctl/show.c monitor/ctl/check.c \
 	monitor/ctl/get.c monitor/ctl/put.c monitor/ctl/change.c \
 	monitor/ctl/run.c monitor/ctl/run_follow.c monitor/ctl/top.c \
 	monitor/confset.c monitor/conffile.c monitor/confdirs.c \
-	pathd/walk.c pathd/beneath.c
+	pathd/walk.c pathd/beneath.c common/cg.c
 
 # Pure parts of the programs that the unit tests link.
 LISTENER_PURE_SRC = listener/hop.c \
@@ -263,7 +263,8 @@ $A/abxctl: ${CTL_AO} ${POLICY_AO} ${CORE_AO} ${PROC_AO}
 DRIVE_O = regress/privsep/execd_drive.o regress/privsep/execd_peer.o \
 	regress/privsep/drive_run.o regress/privsep/drive_box.o \
 	regress/privsep/drive_session.o regress/privsep/drive_many.o \
-	regress/privsep/drive_launch.o execd/launch/xl.o
+	regress/privsep/drive_launch.o regress/privsep/drive_groups.o \
+	execd/launch/xl.o
 DEPS += ${DRIVE_O:.o=.o.d}
 $B/regress/execd_drive: ${DRIVE_O} ${CORE_O} $B/regress/inside \
 	$B/abx-execd $B/abx-launch

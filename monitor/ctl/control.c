@@ -119,6 +119,24 @@ control_ask(const struct ctl *ctl, const char *verb, json_t **answer, int *ok)
 	return *answer == NULL ? CTL_UNREACHED : CTL_YES;
 }
 
+json_t *
+control_status(const struct ctl *ctl)
+{
+	struct imsgbuf *b = NULL;
+	json_t *j = NULL;
+	char *path;
+	int ok;
+
+	if ((path = socket_path(ctl)) != NULL)
+		b = dial(path);
+	free(path);
+	if (b == NULL)
+		return NULL;
+	j = converse(b, "status", &ok);
+	imsg_free(b);
+	return j;
+}
+
 static const char *
 member(const json_t *j, const char *name)
 {
@@ -131,6 +149,7 @@ static void
 show_status(const json_t *j)
 {
 	json_t *procs = json_object_get(j, "processes"), *p;
+	char layers[128] = "";
 	const char *name;
 
 	show_line("version   %s", member(j, "version"));
@@ -151,6 +170,14 @@ show_status(const json_t *j)
 		    (long long)json_integer_value(
 			json_object_get(p, "generation")));
 	}
+	json_object_foreach(json_object_get(j, "sandbox"), name, p)
+	{
+		if (!json_is_true(p))
+			continue;
+		strlcat(layers, " ", sizeof(layers));
+		strlcat(layers, name, sizeof(layers));
+	}
+	show_line("sandbox  %s", layers[0] == '\0' ? " none" : layers);
 }
 
 static int

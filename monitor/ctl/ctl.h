@@ -56,6 +56,9 @@ int ctl_load(struct ctl *, struct confset *);
  * *answer is the caller's, *ok what the service said; the exit status, and the
  * reason was printed unless CTL_YES. */
 int control_ask(const struct ctl *, const char *verb, json_t **answer, int *ok);
+/* What the running service says of itself; NULL, without a word, when none
+ * can be asked.  The caller's. */
+json_t *control_status(const struct ctl *);
 
 int cat_main(struct ctl *, int, char **);
 int check_main(struct ctl *, int, char **);

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/cg.h"
 #include "common/jail.h"
 #include "common/log.h"
 #include "monitor/ctl/ctl.h"
@@ -66,11 +67,21 @@ static void
 check_landlock(struct doctor *d)
 {
 	int abi = jail_landlock_abi();
+	char lsm[256];
 
-	if (abi == 0)
+	if (abi == 0 && probe_landlock_off()) {
+		/* without a list the kernel's own one is not known */
+		(void)probe_line("/sys/kernel/security/lsm", lsm, sizeof(lsm));
 		report(d, BAD, "landlock",
-		    "the kernel has none; use Linux "
-		    "5.13 or newer with landlock in the lsm= list");
+		    "the kernel has it, switched off; boot with "
+		    "lsm=landlock,%s",
+		    lsm[0] != '\0' ? lsm : "and what is on now");
+	} else if (abi == 0)
+		report(d, BAD, "landlock",
+		    "the kernel has none; use Linux 5.13 or newer with "
+		    "CONFIG_SECURITY_LANDLOCK and landlock in its lsm= list, "
+		    "or do without: sandbox.require [\"namespaces\", "
+		    "\"seccomp\"]");
 	else if (abi < 6)
 		report(d, WARN, "landlock",
 		    "ABI %d; from ABI 6 (Linux 6.12) "
@@ -105,15 +116,62 @@ check_openat2(struct doctor *d)
 		    strerror(errno));
 }
 
+/* Does the kernel count what a group is to hold?  0 after a report. */
+static int
+controllers(struct doctor *d, enum grade g)
+{
+	static const char *const need[] = {"memory", "pids", "cpu"};
+	char list[256];
+	size_t i;
+
+	(void)probe_line(
+	    "/sys/fs/cgroup/cgroup.controllers", list, sizeof(list));
+	for (i = 0; i < nitems(need); i++)
+		if (!cg_has(list, need[i])) {
+			report(d, g, "cgroup",
+			    "version 2 has no controller \"%s\"; boot with "
+			    "cgroup_enable=%s and without "
+			    "systemd.unified_cgroup_hierarchy=0",
+			    need[i], need[i]);
+			return 0;
+		}
+	return 1;
+}
+
+/* Whether the running service has groups, else whether it could. */
 static void
 check_cgroup(struct doctor *d)
 {
-	if (probe_cgroup2())
-		report(d, GOOD, "cgroup", "version 2 is mounted");
-	else
-		report(d, WARN, "cgroup",
-		    "no version 2 at /sys/fs/cgroup; "
-		    "memory limits then hold a process, not a command");
+	enum grade g = WARN;
+	json_t *status = NULL, *has;
+
+	if (d->cs.conf != NULL) {
+		if ((d->cs.conf->require & LAYER_CGROUP) != 0)
+			g = BAD;
+		status = control_status(d->ctl);
+	}
+	has = json_object_get(json_object_get(status, "sandbox"), "cgroup");
+	if (json_is_true(has))
+		report(d, GOOD, "cgroup", "the service counts each command");
+	else if (!probe_cgroup2())
+		report(d, g, "cgroup",
+		    "no version 2 at /sys/fs/cgroup, so that memory limits "
+		    "hold a process and not a command; boot with "
+		    "systemd.unified_cgroup_hierarchy=1, in a container mount "
+		    "it writable");
+	else if (controllers(d, g)) {
+		if (has != NULL)
+			report(d, g, "cgroup",
+			    "the running service was delegated no group; set "
+			    "Delegate=yes in its unit and restart it "
+			    "(systemd-run -p Delegate=yes --scope without "
+			    "one)");
+		else
+			report(d, GOOD, "cgroup",
+			    "version 2 with all controllers; a unit needs "
+			    "Delegate=yes");
+	}
+	json_decref(status);
 }
 
 /* The user that commands run as: 0, or -1 when it does not exist. */
@@ -136,6 +194,22 @@ run_user(const struct doctor *d, uid_t *uid, gid_t *gid)
 	return 0;
 }
 
+/* Which of the switches is off. */
+static const char *
+userns_remedy(void)
+{
+	if (probe_sysctl("user/max_user_namespaces") == 0)
+		return "sysctl user.max_user_namespaces=10000";
+	if (probe_sysctl("kernel/unprivileged_userns_clone") == 0)
+		return "sysctl kernel.unprivileged_userns_clone=1";
+	if (probe_sysctl("kernel/apparmor_restrict_unprivileged_userns") == 1)
+		return "sysctl kernel.apparmor_restrict_unprivileged_userns=0, "
+		       "or an AppArmor profile for /usr/bin/bwrap and abxd "
+		       "with \"userns,\"";
+	return "in a container or unit the system call filter may refuse "
+	       "them (RestrictNamespaces=, seccomp profiles)";
+}
+
 static void
 check_userns(struct doctor *d)
 {
@@ -149,11 +223,23 @@ check_userns(struct doctor *d)
 		report(d, GOOD, "namespaces", "uid %u can make them", uid);
 	else
 		report(d, BAD, "namespaces",
-		    "uid %u cannot make user "
-		    "namespaces: %s; see user.max_user_namespaces, "
-		    "kernel.unprivileged_userns_clone and "
-		    "kernel.apparmor_restrict_unprivileged_userns",
-		    uid, r == -1 ? "the probe died" : strerror(r));
+		    "uid %u cannot make user namespaces: %s; %s", uid,
+		    r == -1 ? "the probe died" : strerror(r), userns_remedy());
+}
+
+/* A new /proc, which every sandbox mounts, is refused where the old one is
+ * covered in part; what root starts makes a whole one first. */
+static void
+check_proc(struct doctor *d)
+{
+	char path[512];
+
+	if (geteuid() != 0 && probe_proc_covered(path, sizeof(path)))
+		report(d, BAD, "proc",
+		    "%s is covered, as in a container; run it with "
+		    "systempaths=unconfined (Docker), procMount: Unmasked "
+		    "(Kubernetes), or start as root",
+		    path);
 }
 
 /* ---- bubblewrap ---- */
@@ -304,6 +390,7 @@ static void (*const checks[])(struct doctor *) = {
     check_seccomp,
     check_openat2,
     check_userns,
+    check_proc,
     check_cgroup,
     check_bwrap,
     check_users,

@@ -20,6 +20,7 @@
 #include <sched.h>
 #include <spawn.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -110,6 +111,61 @@ probe_cgroup2(void)
 
 	return statfs("/sys/fs/cgroup", &fs) == 0 &&
 	       fs.f_type == CGROUP2_SUPER_MAGIC;
+}
+
+int
+probe_landlock_off(void)
+{
+	return syscall(SYS_landlock_create_ruleset, NULL, 0, 1) == -1 &&
+	       errno == EOPNOTSUPP;
+}
+
+int
+probe_line(const char *path, char *line, size_t size)
+{
+	ssize_t n = -1;
+	int fd;
+
+	if ((fd = open(path, O_RDONLY | O_CLOEXEC)) != -1) {
+		n = read(fd, line, size - 1);
+		close(fd);
+	}
+	line[n > 0 ? n : 0] = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	return n > 0 ? 0 : -1;
+}
+
+long
+probe_sysctl(const char *name)
+{
+	char path[128], line[32], *end;
+	long v;
+
+	snprintf(path, sizeof(path), "/proc/sys/%s", name);
+	if (probe_line(path, line, sizeof(line)) == -1)
+		return -1;
+	v = strtol(line, &end, 10);
+	return end == line || *end != '\0' ? -1 : v;
+}
+
+int
+probe_proc_covered(char *path, size_t size)
+{
+	char line[1024], at[512];
+	int covered = 0;
+	FILE *f;
+
+	if ((f = fopen("/proc/self/mountinfo", "re")) == NULL)
+		return 0;
+	while (!covered && fgets(line, sizeof(line), f) != NULL)
+		if (sscanf(line, "%*s %*s %*s %*s %511s", at) == 1 &&
+		    strncmp(at, "/proc/", 6) == 0 &&
+		    strcmp(at, "/proc/sys/fs/binfmt_misc") != 0) {
+			strlcpy(path, at, size);
+			covered = 1;
+		}
+	fclose(f);
+	return covered;
 }
 
 /* Everything up to end of file, at most PROBE_OUTPUT bytes. */

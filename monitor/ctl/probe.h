@@ -23,6 +23,15 @@ int probe_seccomp(void);
 int probe_openat2(void);
 /* 1 when cgroup v2 is mounted at /sys/fs/cgroup. */
 int probe_cgroup2(void);
+/* Is Landlock built in and switched off?  0 when it is on or not there. */
+int probe_landlock_off(void);
+/* The number in a file of /proc/sys, -1 when there is none. */
+long probe_sysctl(const char *name);
+/* The first line of a file, cut to the buffer; 0 or -1. */
+int probe_line(const char *path, char *line, size_t size);
+/* Is something mounted below /proc, as containers cover parts of it?  Its
+ * path; 0 or 1. */
+int probe_proc_covered(char *path, size_t size);
 /* Standard output and error of "path option", as a new string; NULL when it
  * cannot be run or fails. */
 char *probe_output(const char *path, const char *option);

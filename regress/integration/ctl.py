@@ -4,12 +4,15 @@
 
 ABX_BUILD names the directory with the programs (default: build).
 """
+import ctypes
+import errno
 import hashlib
 import json
 import os
 import pwd
 import re
 import shutil
+import struct
 import subprocess
 import tempfile
 import unittest
@@ -19,6 +22,25 @@ ROOT = os.geteuid() == 0
 # the state directory may not lie below /tmp
 BASE = "/var/lib" if ROOT else pwd.getpwuid(os.geteuid()).pw_dir
 TOKEN = "viewer-token-0123456789abcdef"
+
+
+LANDLOCK_CREATE_RULESET = 444
+
+
+def refuse(call, err):
+    """Have a system call answered with this error, from now on."""
+    def insn(code, jt, jf, k):
+        return struct.pack("HBBI", code, jt, jf, k)
+    prog = (insn(0x20, 0, 0, 0)             # the number of the call
+            + insn(0x15, 0, 1, call)
+            + insn(0x06, 0, 0, 0x50000 | err)
+            + insn(0x06, 0, 0, 0x7fff0000))
+    libc = ctypes.CDLL(None, use_errno=True)
+    code = ctypes.create_string_buffer(prog)
+    fprog = ctypes.create_string_buffer(
+        struct.pack("HxxxxxxP", len(prog) // 8, ctypes.addressof(code)))
+    if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, fprog):
+        raise OSError(ctypes.get_errno(), "prctl")
 
 
 class Case(unittest.TestCase):
@@ -308,6 +330,57 @@ class Others(Case):
         out = self.run_ctl("-f", f"{self.dir}/none", "doctor")
         self.assertEqual(out.returncode, 1, out)
         self.assertRegex(out.stdout, r"(?m)^failed +config ")
+
+    def doctor(self, what, pattern, *before, **kw):
+        """One row where something is off."""
+        self.write(preset="download-only", root=self.root)
+        out = subprocess.run(
+            [*before, f"{BUILD}/abxctl", "-f", self.file, "--json",
+             "doctor"], env={"ABX_T_VIEWER": TOKEN}, text=True,
+            capture_output=True, timeout=60, **kw)
+        self.assertEqual(out.returncode, 1, out)
+        row, = [r for r in json.loads(out.stdout)["checks"]
+                if r["check"] == what]
+        self.assertEqual(row["result"], "failed", row)
+        self.assertRegex(row["text"], pattern)
+
+    def test_doctor_namespaces(self):
+        self.doctor(
+            "namespaces", r"; sysctl user\.max_user_namespaces=\d+$",
+            "unshare", "-U", "-r", "sh", "-c",
+            'echo 0 >/proc/sys/user/max_user_namespaces && exec "$@"', "sh")
+
+    @unittest.skipUnless(ROOT, "needs root")
+    def test_doctor_proc(self):
+        # where an ordinary user finds the program
+        prog = f"{self.dir}/abxctl"
+        shutil.copy(f"{BUILD}/abxctl", prog)
+        self.write(preset="download-only", root=self.root)
+        out = subprocess.run(
+            ["unshare", "-m", "sh", "-c",
+             "mount --bind /dev/null /proc/version && exec setpriv "
+             f"--reuid 65534 --regid 65534 --clear-groups {prog} -f "
+             f"{self.file} doctor"], env={"ABX_T_VIEWER": TOKEN,
+                                          "PATH": "/usr/bin:/bin"},
+            text=True, capture_output=True, timeout=60)
+        self.assertRegex(out.stdout + out.stderr,
+                         r"(?m)^failed +proc +/proc/version is "
+                         r"covered.*; .*systempaths=unconfined")
+
+    def test_doctor_landlock(self):
+        for err, text in ((errno.EOPNOTSUPP, "; boot with lsm=landlock,"),
+                          (errno.ENOSYS, "; use Linux 5.13 or newer")):
+            with self.subTest(err=err):
+                self.doctor("landlock", text, preexec_fn=lambda: refuse(
+                    LANDLOCK_CREATE_RULESET, err))
+
+    def test_doctor_cgroup(self):
+        """What is required and not there is no mere warning."""
+        self.doctor("cgroup", "; ", "unshare", "-U", "-r", "-m", "sh", "-c",
+                    'mount -t tmpfs none /sys/fs/cgroup; '
+                    'sed -i \'s/"version"/"sandbox": {"require": '
+                    '["namespaces", "seccomp", "landlock", "cgroup"]}, '
+                    '"version"/\' ' + f'{self.file}; exec "$@"', "sh")
 
 
 if __name__ == "__main__":

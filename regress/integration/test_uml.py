@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 
 import debtree
-from abxtest import Case, needs_root, timeout
+from abxtest import BUILD, Case, needs_root, timeout
 from debtree import put
 
 TOKEN = "uml-token-0123456789abcdef"
@@ -166,6 +166,17 @@ fact active_after_kill "$(systemctl is-active $U)"
 fact groups_after_main_kill $(groups)
 eat after_main_kill memory 8
 
+# --- commands of a session, by a stand-in for the service
+drive=/sys/fs/cgroup/drive
+mkdir $drive $drive/self
+for c in memory pids cpu; do
+	echo +$c >/sys/fs/cgroup/cgroup.subtree_control
+	echo +$c >$drive/cgroup.subtree_control
+done
+chown abx $drive $drive/cgroup.procs $drive/cgroup.subtree_control
+/mnt/execd_drive -b /usr/libexec/agent-sandbox -u abx -g $drive >drive 2>&1
+fact drive $?
+
 # --- bounds of each command, and of all
 use quota
 eat time time 4
@@ -173,12 +184,12 @@ eat time_wide memory 48
 eat time_forks processes 40 1
 use sums
 show sums $cg/exec memory.max pids.max cpu.max
-eat sum1 hold 50 6 &
+eat sum1 hold 50 12 &
 wait_for 'abx-eat hold'
 sleep 2
 eat sum2 hold 50 1
 wait
-eat sum_fork1 processes 9 6 &
+eat sum_fork1 processes 9 9 &
 wait_for 'abx-eat processes'
 sleep 1
 eat sum_fork2 processes 9 1
@@ -298,6 +309,7 @@ class Uml(Case):
         self.eq(debtree.install(f"{share}/inst"), None, "make install")
         for name, text in CONFIGS.items():
             put(share, f"config.{name}", text)
+        shutil.copy2(f"{BUILD}/regress/execd_drive", share)
         put(share, "script", SCRIPT % {"token": TOKEN, "memory": MEMORY},
             0o755)
         return share
@@ -314,13 +326,13 @@ class Uml(Case):
             stderr=subprocess.STDOUT, text=True, errors="replace", env=env,
             cwd=share, start_new_session=True)
         try:
-            return p.communicate(timeout=280)[0]
+            return p.communicate(timeout=295)[0]
         except subprocess.TimeoutExpired:
             os.killpg(p.pid, 9)
             return p.communicate()[0] + "\n(killed: it took too long)"
 
     @needs_root
-    @timeout(400)
+    @timeout(410)
     def test_the_groups(self):
         share = self.share()
         console = self.boot(share)
@@ -350,6 +362,7 @@ class Uml(Case):
         self.context = ("\n" + read("journal")[-3000:] + read("log")[-1500:]
                         + ("" if self.facts else console[-1500:]))
         self.eq(self.facts.get("done"), "1", f"the script ran{self.context}")
+        self.drive = read("drive")
         self.answers = {}
         for path in glob.glob(f"{share}/*"):
             text = read(os.path.basename(path))
@@ -437,6 +450,8 @@ class Uml(Case):
         self.fact("groups_after_kill", "0")
         self.fact("left_after_kill", "0")
         self.ran("after_kill")
+        self.eq(self.facts.get("drive"), "0",
+                f"sessions\n{self.drive}{self.context}")
         self.fact("active_after_kill", "active")
         self.fact("groups_after_main_kill", "0")
         self.ran("after_main_kill")

@@ -465,13 +465,16 @@ main(int argc, char **argv)
 	size_t i;
 
 	conf.build = "build";
-	while ((ch = getopt(argc, argv, "b:c:t:u:")) != -1)
+	while ((ch = getopt(argc, argv, "b:c:g:t:u:")) != -1)
 		switch (ch) {
 		case 'b':
 			conf.build = optarg;
 			break;
 		case 'c':
 			script = optarg;
+			break;
+		case 'g':
+			conf.group = optarg;
 			break;
 		case 't':
 			n = atoi(optarg);
@@ -517,7 +520,13 @@ main(int argc, char **argv)
 		printf("%s%sstatus %x flags %x %llu us\n", r->out, r->err,
 		    r->end.status, r->end.flags, (unsigned long long)r->end.us);
 	}
-	for (i = 0; n == 0 && script == NULL && i < nitems(tests); i++)
+	if (conf.group != NULL) {
+		test_name = "groups";
+		test_groups();
+	}
+	for (i = 0; n == 0 && script == NULL && conf.group == NULL &&
+		    i < nitems(tests);
+	     i++)
 		if (wanted(tests[i].name, argc - optind, argv + optind)) {
 			test_name = tests[i].name;
 			tests[i].run();

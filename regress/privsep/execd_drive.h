@@ -70,6 +70,8 @@ void test_many_session(void);
 void test_launcher(void);
 /* drive_session.c: commands that share a sandbox */
 void test_session(void);
+/* drive_groups.c: instead of the others when there is a control group */
+void test_groups(void);
 void test_session_trees(void);
 void test_session_ends(void);
 void test_session_lost(void);

@@ -216,6 +216,25 @@ put_conf(struct wbuf *w, const struct peer_conf *c, int root)
 }
 
 static void
+send_group(struct peer *p, const char *dir)
+{
+	char path[4096], pid[16];
+	struct wbuf w;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/self/cgroup.procs", dir);
+	snprintf(pid, sizeof(pid), "%d", p->pid);
+	put_file(path, pid);
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd == -1)
+		die("%s", dir);
+	wbuf_init(&w, 16);
+	wput_u8(&w, PFD_CGROUP);
+	wput_u32(&w, 0);
+	send_buf(p->parent, PC_FD, 0, fd, &w);
+}
+
+static void
 wait_hello(struct peer *p)
 {
 	struct imsg m;
@@ -250,6 +269,8 @@ peer_start(struct peer *p, const struct peer_conf *c)
 	if ((p->parent = imsg_new(up[0])) == NULL ||
 	    (p->mon = imsg_new(mon[0])) == NULL)
 		die("imsg_new");
+	if (c->group != NULL)
+		send_group(p, c->group);
 	wbuf_init(&w, 65536);
 	put_conf(&w, c, root);
 	send_buf(p->parent, PC_CONF, 0, -1, &w);

@@ -35,6 +35,9 @@ struct peer_conf {
 	uint32_t require;
 	uint64_t tmp_size;
 	uint64_t idle_ms; /* of sessions' sandboxes; 0: the usual */
+	/* directory of a control group to make groups of runs in, whose group
+	 * "self" execd goes into; or NULL */
+	const char *group;
 };
 
 /* Start execd and take it to HELLO. */

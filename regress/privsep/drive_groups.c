@@ -1,0 +1,161 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * Tests of execd in a delegated control group (-g): commands of a session have
+ * groups of their own below the session's, and one that wants too much does
+ * not end the others.  test_uml.py starts it where there are controllers.
+ */
+#include "regress/privsep/execd_drive.h"
+
+#include <sys/wait.h>
+
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ONE "0123456789abcdef0123456789abcdef"
+#define MEMORY (48ULL * 1024 * 1024)
+#define PROCS 8
+
+static void
+eat(struct run *r, const char *const argv[], const char *session)
+{
+	memset(r, 0, sizeof(*r));
+	r->argv = argv;
+	r->dir = work;
+	r->s.timeout_ms = 30000;
+	r->s.grace_ms = 1000;
+	r->s.max_output = 10000;
+	r->s.memory = MEMORY;
+	r->s.procs = PROCS;
+	strlcpy(r->s.session, session, sizeof(r->s.session));
+}
+
+/* A file of the group whose path below the top ends so; "" when there is
+ * none. */
+static const char *
+group_file(const char *group, const char *name)
+{
+	static char text[256];
+	char path[600];
+	size_t n = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s/%s", conf.group, group, name);
+	if ((f = fopen(path, "r")) != NULL) {
+		n = fread(text, 1, sizeof(text) - 1, f);
+		fclose(f);
+	}
+	text[n] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	return text;
+}
+
+/* How many groups are directly in one; the name of the last with that
+ * prefix. */
+static int
+groups_in(const char *group, const char *prefix, char last[256])
+{
+	char path[600];
+	struct dirent *de;
+	int n = 0;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "%s/%s", conf.group, group);
+	if ((d = opendir(path)) == NULL)
+		return 0;
+	while ((de = readdir(d)) != NULL)
+		if (de->d_type == DT_DIR && de->d_name[0] != '.' &&
+		    strncmp(de->d_name, prefix, strlen(prefix)) == 0) {
+			strlcpy(last, de->d_name, 256);
+			n++;
+		}
+	closedir(d);
+	return n;
+}
+
+static void
+check_layer(const struct run *r)
+{
+	CHECK((r->end.layers & LAYER_CGROUP) != 0, "layers %x", r->end.layers);
+	CHECK((r->end.flags & END_MEM_CGROUP) != 0, "flags %x", r->end.flags);
+}
+
+/* One command at its end, with others of the session beside it. */
+static void
+one(const char *const argv[], int oom)
+{
+	struct run r;
+
+	eat(&r, argv, ONE);
+	peer_run(&peer, &r);
+	CHECK(!r.failed, "code %u errno %d layer %s", r.fail.code, r.fail.err,
+	    r.fail.layer);
+	check_layer(&r);
+	CHECK(((r.end.flags & END_OOM) != 0) == oom, "flags %x", r.end.flags);
+	CHECK((r.end.flags & END_LOST) == 0, "flags %x", r.end.flags);
+	if (oom)
+		CHECK(WIFSIGNALED(r.end.status) &&
+			  WTERMSIG(r.end.status) == SIGKILL,
+		    "status %x", r.end.status);
+	else
+		CHECK(r.end.status == 0, "status %x %s%s", r.end.status, r.out,
+		    r.err);
+	run_clear(&r);
+}
+
+void
+test_groups(void)
+{
+	static const char *const hold[] = {"abx-eat", "hold", "8", "6", NULL};
+	static const char *const fits[] = {"abx-eat", "memory", "24", NULL};
+	static const char *const large[] = {"abx-eat", "memory", "80", NULL};
+	static const char *const forks[] = {
+	    "abx-eat", "processes", "40", "1", NULL};
+	char session[256] = "", name[256] = "", path[600];
+	struct run bg, r;
+
+	CHECK((peer.hello.layers & LAYER_CGROUP) != 0, "layers %x",
+	    peer.hello.layers);
+	eat(&bg, hold, ONE);
+	CHECK(peer_spawn(&peer, &bg) == 0, "layer %s", bg.fail.layer);
+	CHECK(groups_in(".", "1-s", session) == 1, "%s", session);
+	CHECK(groups_in(session, "own", name) == 1, "no group of the launcher");
+	CHECK(groups_in(session, "", name) == 2, "last %s", name);
+	snprintf(
+	    path, sizeof(path), "%s/%llu", session, (unsigned long long)bg.id);
+	CHECK(strcmp(group_file(path, "memory.max"), "50331648") == 0, "%s",
+	    group_file(path, "memory.max"));
+	/* its supervisor is in it, and must outlive it */
+	CHECK(strcmp(group_file(path, "pids.max"), "9") == 0, "%s",
+	    group_file(path, "pids.max"));
+	CHECK(strcmp(group_file(path, "memory.oom.group"), "0") == 0, "%s",
+	    group_file(path, "memory.oom.group"));
+	CHECK(strcmp(group_file(session, "cgroup.procs"), "") == 0,
+	    "a process between the groups");
+	one(fits, 0);
+	one(large, 1);
+	one(fits, 0);
+	/* all in the same sandbox, whose first command still runs */
+	CHECK(groups_in(".", "1-s", name) == 1 && strcmp(name, session) == 0,
+	    "another sandbox: %s", name);
+	eat(&r, forks, ONE);
+	peer_run(&peer, &r);
+	CHECK(r.out != NULL && strncmp(r.out, "forked 7 errno 11\n", 18) == 0,
+	    "%s", r.out);
+	run_clear(&r);
+	peer_finish(&peer, &bg);
+	CHECK(bg.end.status == 0, "status %x flags %x", bg.end.status,
+	    bg.end.flags);
+	check_layer(&bg);
+	run_clear(&bg);
+	/* and one that has a sandbox of its own */
+	eat(&r, large, "");
+	peer_run(&peer, &r);
+	CHECK((r.end.flags & END_OOM) != 0 && (r.end.flags & END_LOST) == 0,
+	    "flags %x", r.end.flags);
+	run_clear(&r);
+}
