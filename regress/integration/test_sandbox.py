@@ -317,6 +317,138 @@ class Nested(Box):
         subprocess.run(["rm", "-rf", w.w + "/all"], check=True)
 
 
+class NestedDenied(Box):
+    """A repository in what is not to be seen, and one around it."""
+    cwd = {"deny": ["**/vault/**"]}
+
+    @classmethod
+    def fill(cls, w):
+        for at in ("w/one", "w/one/vault/two", "w/vault/three", "w/one/four"):
+            w.put(at + "/.git/config", MARKER if "vault" in at else "kept")
+
+    def test_both_hold(self):
+        w = self.world
+        r = self.sh("cat */.git/config */vault/two/.git/config; for d in one "
+                    "one/vault/two vault/three one/four; do "
+                    "echo evil > $d/.git/config; done; ls -A vault one/vault; "
+                    "cat one/four/.git/config")
+        self.eq((r["stdout"].count("kept"), MARKER in r["stdout"]),
+                (2, False), r)
+        for at in ("w/one", "w/one/vault/two", "w/vault/three", "w/one/four"):
+            self.eq(w.get(at + "/.git/config"),
+                    MARKER.encode() if "vault" in at else b"kept", at)
+
+
+class Links(Box):
+    """Protected names that are links, and a directory above them."""
+
+    @classmethod
+    def fill(cls, w):
+        w.put("w/dir/skill", "old")
+        w.put("w/real.git/config", "old")
+        w.put("outside/elsewhere/config", MARKER)
+        w.link("w/.claude", "dir")
+        w.link("w/.git", "real.git")
+        w.link("w/.codex", "../outside/elsewhere")
+        w.put("w/.agents/x", "old")
+        w.link("w/.agents/skills", "../dir")
+        w.link("w/.vscode", "nowhere")
+
+    def test_T090_B42_it_runs_and_is_protected(self):
+        w = self.world
+        r = self.sh("echo evil > .claude/skill; echo evil > dir/skill; "
+                    "echo evil > .git/config; echo evil > real.git/config; "
+                    "cat .codex/config; echo evil > .codex/config; "
+                    "echo evil > .agents/skills/skill; mv dir d2; "
+                    "mv real.git rg; rm -rf .agents/skills; echo ran")
+        self.eq((r["stdout"], r["sandbox"]["appeared"]), ("ran\n", []), r)
+        self.eq((w.get("w/dir/skill"), w.get("w/real.git/config"),
+                 w.get("outside/elsewhere/config"),
+                 os.readlink(w.w + "/.agents/skills")),
+                (b"old", b"old", MARKER.encode(), "../dir"))
+
+    def test_B42_a_link_is_replaced(self):
+        w = self.world
+        r = self.sh("rm .git && ln -s dir .git; rm .vscode; ls -d dir")
+        self.eq(sorted(r["sandbox"]["appeared"]),
+                [w.w + "/.git", w.w + "/.vscode"], r)
+        for name, to in ((".git", "real.git"), (".vscode", "nowhere")):
+            if os.path.lexists(f"{w.w}/{name}"):
+                os.unlink(f"{w.w}/{name}")
+            w.link("w/" + name, to)
+
+
+class Numbered(Box):
+    """Cases that other sandboxes had, by their numbers."""
+    cwd = {}
+
+    def test_T085_typing_into_a_terminal(self):
+        """In a run; and on a terminal of its own."""
+        r = self.sh("""exec python3 -c '
+import errno, fcntl, os, pty
+a, b = pty.openpty()
+for fd in (0, 1, 2, a, b):
+    for cmd in (0x5412, 0x541C):
+        try: fcntl.ioctl(fd, cmd, b"x"); print("typed", fd)
+        except OSError as e: print(errno.errorcode[e.errno])
+'""")
+        self.eq(set(r["stdout"].split()), {"EPERM"}, r)
+
+    def test_B48_rename_truncate_ioctl(self):
+        r = self.sh("""exec python3 -c '
+import errno, fcntl, os
+def may(f, *a):
+    try: f(*a); print("ok")
+    except OSError as e: print(errno.errorcode[e.errno])
+os.makedirs("d1"); os.makedirs("d2"); open("d1/f", "w").close()
+may(os.rename, "d1/f", "d2/f")
+may(os.link, "d2/f", "d1/f")
+may(os.truncate, "d2/f", 3)
+may(os.truncate, "/etc/passwd", 0)
+fd = os.open("/dev/urandom", os.O_RDONLY)
+may(fcntl.ioctl, fd, 0x80045200, b"1234")
+'; rm -r d1 d2""")
+        got = r["stdout"].split()
+        self.eq(got[:3], ["ok"] * 3, r)
+        self.among(got[3], ("EACCES", "EROFS"), r)
+        if "landlock abi" in (log := self.svc.logged()) and int(
+                log.split("landlock abi ")[1].split()[0]) >= 5:
+            self.eq(got[4], "EACCES", r)
+
+    def test_B55_B58_end_of_input_and_signals(self):
+        begun = time.time()
+        self.eq(self.sh("cat; kill -SEGV $$")["signal"], "SEGV")
+        self.under(time.time() - begun, 5, "seconds")
+
+    def test_H10_nothing_preloads_the_launcher(self):
+        """Whatever variables the program gets, the launcher has none."""
+        for name in ("LD_PRELOAD", "LD_LIBRARY_PATH", "GLIBC_TUNABLES"):
+            self.refused(self.svc.run("sh", "-c", "true", env={name: "x"}),
+                         403, "policy.env_var_denied")
+        if ROOT:
+            t = threading.Thread(target=self.sh, args=("sleep 1",))
+            t.start()
+            found = None
+            end = time.time() + 5
+            while found is None and time.time() < end:
+                for pid in self.svc.family():
+                    try:
+                        with open(f"/proc/{pid}/comm") as f:
+                            if f.read().strip() != "abx-launch":
+                                continue
+                        with open(f"/proc/{pid}/environ", "rb") as f:
+                            found = f.read()
+                    except OSError:
+                        pass
+            t.join()
+            self.among(found, (b"", b"PWD=/\0"), "bubblewrap sets that one")
+
+    def test_H30_nothing_is_left_behind(self):
+        before = sorted(os.listdir(self.world.w))
+        self.sh("true")
+        self.eq(sorted(os.listdir(self.world.w)), before)
+
+
 class NotNested(Box):
     conf_more = {"sandbox": {"protect": ["keep"]}}
 
