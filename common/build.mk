@@ -121,7 +121,7 @@ PATHD_PURE_SRC = pathd/beneath.c pathd/walk.c pathd/roots.c pathd/deny.c \
 	pathd/list.c pathd/get.c pathd/sight.c pathd/stage.c pathd/copy.c \
 	pathd/replace.c pathd/udiff.c pathd/edit.c pathd/framer.c \
 	pathd/search.c pathd/needle.c pathd/denied.c pathd/pack.c \
-	pathd/unpack.c pathd/import.c pathd/watch.c
+	pathd/unpack.c pathd/import.c pathd/undo.c pathd/watch.c
 EXECD_PURE_SRC = common/cg.c execd/cgroup.c \
 	execd/profile.c execd/appeared.c execd/keep.c execd/ring.c execd/launch/xl.c
 

@@ -4,7 +4,8 @@
  * Imports, in a worker.  Members are unpacked into a staging directory inside
  * the target; when the whole archive was read and every member admitted, what
  * they would replace is looked at, and only then they are moved to their
- * places.  Links are never followed on the way.
+ * places; when one cannot be, those that were are moved back.  Links are never
+ * followed on the way.
  */
 #include <sys/stat.h>
 
@@ -22,6 +23,7 @@
 
 #define ENTRIES 1000000	   /* without a limit of the policy */
 #define BYTES (1ULL << 36) /* likewise: 64 GiB */
+#define MEMBERS "new"	   /* of the archive, in the staging directory */
 #define OPEN_DIR (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
 
 /* ---- names, pure ---- */
@@ -89,7 +91,8 @@ import_open(struct import *im, const struct pathd *pd, const struct bulk *b)
 	memset(im, 0, sizeof(*im));
 	im->pd = pd;
 	im->b = b;
-	im->file = im->stage.fd = im->stage.up.fd = -1;
+	im->file = im->stage.fd = im->stage.up.fd = im->top = -1;
+	im->undo.dir = im->undo.log = -1;
 	if (!b->has_dst || b->nsrc != 0)
 		return C_SRV_INTERNAL;
 	if ((code = roots_locate(&pd->roots, &b->dst, &root, full)) != C_OK)
@@ -98,7 +101,12 @@ import_open(struct import *im, const struct pathd *pd, const struct bulk *b)
 	    sight_new(&im->sight, pd, b->refs, b->nrefs, b->flags, &b->deny) ==
 		-1)
 		return C_SRV_UNAVAILABLE;
-	return stage_open(&im->stage, pd, &b->dst, b->flags, 1);
+	if ((code = stage_open(&im->stage, pd, &b->dst, b->flags, 1)) != C_OK)
+		return code;
+	if (mkdirat(im->stage.fd, MEMBERS, 0700) == -1 ||
+	    (im->top = openat(im->stage.fd, MEMBERS, OPEN_DIR)) == -1)
+		return beneath_act_code(errno);
+	return C_OK;
 }
 
 static enum code
@@ -122,6 +130,10 @@ import_close(struct import *im)
 	if (im->file != -1)
 		close(im->file);
 	im->file = -1;
+	if (im->top != -1)
+		close(im->top);
+	im->top = -1;
+	undo_close(&im->undo);
 	stage_close(&im->stage);
 	sight_clear(&im->sight);
 	free(im->path);
@@ -169,8 +181,7 @@ make_hard(struct import *im, int dir, const char *name, const struct member *m)
 		return C_POL_HARDLINK_DENIED;
 	if ((code = import_name(m->link, to)) != C_OK)
 		return code;
-	if (to[0] == '\0' ||
-	    (from = beneath_parent(im->stage.fd, to, &old)) == -1)
+	if (to[0] == '\0' || (from = beneath_parent(im->top, to, &old)) == -1)
 		return C_POL_HARDLINK_DENIED;
 	/* a link would lead elsewhere from here */
 	rc = fstatat(from, old, &st, AT_SYMLINK_NOFOLLOW);
@@ -249,7 +260,7 @@ import_member(struct import *im, const struct member *m)
 		return C_POL_PATH_DENIED;
 	if (++im->entries > im->b->max_entries || im->entries > ENTRIES)
 		return C_LIM_MAX_ENTRIES;
-	if (parents_open(&up, im->stage.fd, rel, 1) == -1)
+	if (parents_open(&up, im->top, rel, 1) == -1)
 		return parent_code(errno);
 	code = make_member(im, up.fd, up.name, rel, m);
 	parents_close(&up);
@@ -312,17 +323,19 @@ merge_check(
 }
 
 static enum code
-merge_new(
-    struct merge *g, int dir, const char *name, int to, const struct stat *st)
+merge_new(struct merge *g, int dir, const char *name, int to, const char *path,
+    const struct stat *st)
 {
+	enum code code;
+
 	if (!g->move) {
 		if (S_ISDIR(st->st_mode))
 			g->dirs[g->depth++] = -1;
 		return C_OK;
 	}
-	if (renameat2(dir, name, to, name, RENAME_NOREPLACE) == -1)
-		return errno == EEXIST ? C_POL_PATH_CHANGED
-				       : beneath_act_code(errno);
+	code = undo_move(&g->im->undo, dir, name, to, path + 1, st, NULL);
+	if (code != C_OK)
+		return code;
 	g->moved++;
 	return TREE_SKIP;
 }
@@ -342,7 +355,7 @@ merge_entry(void *arg, int dir, const char *name, const char *path,
 		return C_OK;
 	}
 	if (fstatat(to, name, &is, AT_SYMLINK_NOFOLLOW) == -1)
-		return errno == ENOENT ? merge_new(g, dir, name, to, st)
+		return errno == ENOENT ? merge_new(g, dir, name, to, path, st)
 				       : beneath_act_code(errno);
 	if ((code = merge_check(g, &is, st)) != C_OK)
 		return code;
@@ -354,10 +367,10 @@ merge_entry(void *arg, int dir, const char *name, const char *path,
 	}
 	if (!g->move)
 		return C_OK;
-	if (renameat(dir, name, to, name) == -1)
-		return beneath_act_code(errno);
-	g->moved++;
-	return C_OK;
+	code = undo_move(&g->im->undo, dir, name, to, path + 1, st, &is);
+	if (code == C_OK)
+		g->moved++;
+	return code;
 }
 
 static enum code
@@ -381,7 +394,7 @@ merge(struct import *im, int move, uint64_t *moved)
 	enum code code;
 
 	g.dirs[g.depth++] = im->stage.up.fd;
-	code = tree_walk(im->stage.fd, "", &merge_ops, &g);
+	code = tree_walk(im->top, "", &merge_ops, &g);
 	while (g.depth > 1)
 		(void)merge_leave(&g, -1, NULL);
 	*moved = g.moved;
@@ -395,11 +408,14 @@ import_commit(struct import *im)
 	enum code code;
 
 	if ((code = file_end(im)) != C_OK ||
-	    (code = merge(im, 0, &moved)) != C_OK)
+	    (code = merge(im, 0, &moved)) != C_OK ||
+	    (code = undo_open(&im->undo, im->stage.fd)) != C_OK)
 		return code;
 	/* some file systems skip entries while others go */
 	do
 		code = merge(im, 1, &moved);
 	while (code == C_OK && moved > 0);
+	if (code != C_OK)
+		undo_back(&im->undo, im->stage.up.fd);
 	return code;
 }

@@ -8,6 +8,7 @@
 
 #include "pathd/sight.h"
 #include "pathd/stage.h"
+#include "pathd/undo.h"
 #include "pathd/unpack.h"
 
 struct import {
@@ -15,6 +16,8 @@ struct import {
 	const struct bulk *b;	/* borrowed */
 	struct sight sight;
 	struct stage stage;
+	struct undo undo;
+	int top;    /* of the members, in the stage, -1 */
 	char *path; /* canonical, of the directory */
 	int file;   /* the member that is being written, -1 */
 	uint32_t mode;

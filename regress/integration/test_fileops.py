@@ -669,6 +669,34 @@ class Archives(FileOps):
                      "limit.max_entries")
         self.ok(imp(tar(("x", b"1"))))
 
+    def test_import_is_taken_back(self):
+        """What goes wrong only while members get their places undoes those
+        that have theirs."""
+        w = self.world
+        w.put("w/back/a/keep", "old")
+        w.put("w/back/a/other", "mine")
+        w.put("w/back/z/locked", "old")
+        w.own("w/back")
+        os.symlink("keep", w / "w/back/a/link")
+        for top, mode in (("w/back/z", 0o555),):
+            os.chmod(w / top, mode)
+        before = self.inside("back")
+        whole = {n: w.get("w/back/" + n) for n in ("a/keep", "a/other",
+                                                   "z/locked")}
+        data = tar(("a/keep", b"new"), ("a/more", b"1"), ("a/d/e/f", b"1"),
+                   ("b/x", b"2"), ("a/link", b"a file now"),
+                   ("z/locked", b"new"), ("z/zz", b"3"))
+        self.refused(self.imp(data, "back"), 403, "fs.permission")
+        self.eq(self.inside("back"), before)
+        for name, old in whole.items():
+            self.eq(w.get("w/back/" + name), old, name)
+        self.eq(os.readlink(w / "w/back/a/link"), "keep")
+        os.chmod(w / "w/back/z", 0o755)
+        self.ok(self.imp(data, "back"))
+        self.eq((w.get("w/back/a/keep"), w.get("w/back/z/zz"),
+                 w.get("w/back/a/d/e/f"), w.get("w/back/a/link")),
+                (b"new", b"3", b"1", b"a file now"))
+
     def test_import_broken_off(self):
         data = tar(("bo", b"1" * 1_000_000))
         with Conn(self.svc) as c:

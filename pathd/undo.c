@@ -1,0 +1,215 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * Takes moves back.  A move is written down before it is made, with the inode
+ * that moves, so that taking back touches nothing that somebody else has put
+ * there meanwhile.
+ */
+#include "pathd/undo.h"
+
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/abx.h"
+#include "common/log.h"
+#include "pathd/beneath.h"
+
+#define DIR_NAME "old"
+#define LOG_NAME "log"
+
+/* One move as it is written down; the path follows. */
+struct note {
+	uint64_t number, dev, ino;
+	uint32_t len;
+	uint32_t replaced;
+};
+
+enum code
+undo_open(struct undo *u, int stage)
+{
+	memset(u, 0, sizeof(*u));
+	u->dir = u->log = -1;
+	if (mkdirat(stage, DIR_NAME, 0700) == -1 ||
+	    (u->dir = openat(stage, DIR_NAME,
+		 O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) == -1 ||
+	    (u->log = openat(stage, LOG_NAME,
+		 O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)) ==
+		-1 ||
+	    unlinkat(stage, LOG_NAME, 0) == -1)
+		return beneath_act_code(errno);
+	return C_OK;
+}
+
+void
+undo_close(struct undo *u)
+{
+	if (u->dir != -1)
+		close(u->dir);
+	if (u->log != -1)
+		close(u->log);
+	u->dir = u->log = -1;
+}
+
+/* ---- forward ---- */
+
+static int
+flush(struct undo *u)
+{
+	size_t done = 0;
+	ssize_t k;
+
+	while (done < u->n) {
+		k = pwrite(u->log, u->buf + done, u->n - done,
+		    (off_t)(u->logged + done));
+		if (k == -1 && errno == EINTR)
+			continue;
+		if (k == -1)
+			return -1;
+		done += (size_t)k;
+	}
+	u->logged += u->n;
+	u->n = 0;
+	return 0;
+}
+
+static int
+note_add(struct undo *u, const char *path, const struct stat *st, int replaced)
+{
+	struct note note = {u->next, st->st_dev, st->st_ino,
+	    (uint32_t)strlen(path), replaced != 0};
+
+	if (u->n + sizeof(note) + note.len > sizeof(u->buf) && flush(u) == -1)
+		return -1;
+	memcpy(u->buf + u->n, &note, sizeof(note));
+	memcpy(u->buf + u->n + sizeof(note), path, note.len);
+	u->n += sizeof(note) + note.len;
+	u->next++;
+	return 0;
+}
+
+/* Exchange, so that the name is never missing, and put the old one away.  What
+ * came there since it was looked at goes back to its place. */
+static enum code
+replace_name(struct undo *u, int from, const char *name, int to,
+    const struct stat *old, const char *number)
+{
+	struct stat now;
+
+	if (renameat2(from, name, to, name, RENAME_EXCHANGE) == -1) {
+		if (errno != EINVAL)
+			return beneath_act_code(errno);
+		/* a file system without it: keep the old one by another name */
+		if (linkat(to, name, u->dir, number, 0) == -1 &&
+		    errno != EPERM && errno != EOPNOTSUPP)
+			return beneath_act_code(errno);
+		return renameat(from, name, to, name) == 0
+			   ? C_OK
+			   : beneath_act_code(errno);
+	}
+	if (fstatat(from, name, &now, AT_SYMLINK_NOFOLLOW) == -1 ||
+	    now.st_dev != old->st_dev || now.st_ino != old->st_ino) {
+		(void)renameat2(from, name, to, name, RENAME_EXCHANGE);
+		return C_POL_PATH_CHANGED;
+	}
+	return renameat(from, name, u->dir, number) == 0
+		   ? C_OK
+		   : beneath_act_code(errno);
+}
+
+enum code
+undo_move(struct undo *u, int from, const char *name, int to, const char *path,
+    const struct stat *st, const struct stat *old)
+{
+	char number[32];
+
+	snprintf(number, sizeof(number), "%" PRIu64, u->next);
+	if (strlen(path) > ABX_PATH_MAX)
+		return C_FS_NAME_TOO_LONG;
+	if (note_add(u, path, st, old != NULL) == -1)
+		return beneath_act_code(errno);
+	if (old != NULL)
+		return replace_name(u, from, name, to, old, number);
+	if (renameat2(from, name, to, name, RENAME_NOREPLACE) == 0)
+		return C_OK;
+	return errno == EEXIST ? C_POL_PATH_CHANGED : beneath_act_code(errno);
+}
+
+/* ---- back ---- */
+
+static int
+is(int dir, const char *name, const struct note *n)
+{
+	struct stat st;
+
+	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       st.st_dev == n->dev && st.st_ino == n->ino;
+}
+
+static void
+take_back(struct undo *u, int top, const struct note *n, const char *path)
+{
+	char number[32], away[32];
+	const char *name;
+	int dir, rc = 0;
+
+	if ((dir = beneath_parent(top, path, &name)) == -1)
+		return; /* gone, or not ours any more */
+	snprintf(number, sizeof(number), "%" PRIu64, n->number);
+	snprintf(away, sizeof(away), "new%" PRIu64, n->number);
+	if (!is(dir, name, n))
+		; /* it was not moved, or somebody has changed it since */
+	else if (n->replaced)
+		rc = renameat(u->dir, number, dir, name);
+	else {
+		rc = renameat2(dir, name, u->dir, away, RENAME_NOREPLACE);
+		/* another one, that came just now, goes back */
+		if (rc == 0 && !is(u->dir, away, n))
+			rc = renameat2(
+			    u->dir, away, dir, name, RENAME_NOREPLACE);
+	}
+	if (rc == -1)
+		log_warn("an import could not be taken back as a whole");
+	close(dir);
+}
+
+/* What was written down, from offset at on: 0, or -1 at the end. */
+static int
+note_read(const struct undo *u, uint64_t at, void *out, size_t len)
+{
+	ssize_t k;
+
+	if (at >= u->logged) {
+		at -= u->logged;
+		if (at > u->n || u->n - at < len)
+			return -1;
+		memcpy(out, u->buf + at, len);
+		return 0;
+	}
+	do
+		k = pread(u->log, out, len, (off_t)at);
+	while (k == -1 && errno == EINTR);
+	return k == (ssize_t)len ? 0 : -1;
+}
+
+void
+undo_back(struct undo *u, int top)
+{
+	char path[ABX_PATH_MAX + 1];
+	struct note n;
+	uint64_t at = 0;
+
+	if (u->log == -1)
+		return;
+	while (note_read(u, at, &n, sizeof(n)) == 0 && n.len <= ABX_PATH_MAX &&
+	       note_read(u, at + sizeof(n), path, n.len) == 0) {
+		path[n.len] = '\0';
+		take_back(u, top, &n, path);
+		at += sizeof(n) + n.len;
+	}
+}
