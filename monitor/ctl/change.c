@@ -69,6 +69,7 @@ mv(struct client *c, struct ctl *ctl, const char *src, const char *dst,
     int overwrite)
 {
 	json_t *body = json_object(), *j = NULL;
+	int status;
 
 	if (body == NULL || client_put_path(body, "src", src) == -1 ||
 	    client_put_path(body, "dst", dst) == -1 ||
@@ -78,7 +79,8 @@ mv(struct client *c, struct ctl *ctl, const char *src, const char *dst,
 		json_decref(body);
 		return CTL_USAGE;
 	}
-	return done(ctl, client_json(c, "POST", "/files/move", body, &j), j);
+	status = client_json(c, "POST", "/files/move", body, &j);
+	return done(ctl, status, j);
 }
 
 int

@@ -93,11 +93,15 @@ class Files(Client):
         self.eq(sorted(os.listdir(self.here)), ["x", "x.bin"])
         self.ctl("mv", "up/x.bin", "up/y.bin")
         self.eq(self.ctl("ls", "up").stdout, b"y.bin\n")
+        self.eq(json.loads(self.ctl("mv", "--json", "up/y.bin", "up/z")
+                           .stdout), {"src": "up/y.bin", "dst": "up/z"})
+        self.ctl("mv", "up/z", "up/y.bin")
         out = self.ctl("ls", "-l", "up").stdout
         self.assertRegex(out, rb"^-rw-r-----       300000 "
                               rb"\d{4}-\d\d-\d\d \d\d:\d\d y.bin\n$")
         self.ctl("rm", "up", want=1)
-        self.ctl("rm", "-r", "up")
+        self.eq(json.loads(self.ctl("rm", "-r", "--json", "up").stdout),
+                {"deleted": 2})
         self.eq(os.path.exists(self.world / "w/up"), False)
 
     def test_names_of_any_bytes(self):
