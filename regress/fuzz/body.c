@@ -45,20 +45,67 @@ mixed(const struct node *n)
 	return 0;
 }
 
+static int
+is_integer(const struct node *n)
+{
+	errno = 0;
+	(void)strtoll(n->s, NULL, 10);
+	return strpbrk(n->s, ".eE") == NULL && errno != ERANGE;
+}
+
+/* Objects of named strings and integers, and as many as may be. */
+static int
+rows(const struct node *n)
+{
+	const struct node *o, *c;
+	size_t all = 0;
+
+	for (o = n->child; o != NULL; o = o->next) {
+		if (o->type != N_OBJ)
+			return 0;
+		all += o->n + 1;
+		for (c = o->child; c != NULL; c = c->next)
+			if (c->key[0] == '\0' ||
+			    (c->type != N_STR &&
+				(c->type != N_NUM || !is_integer(c))))
+				return 0;
+	}
+	return all > 0 && all <= ABX_MAX_ARGV;
+}
+
+/* The members of each, an 's' or 'i' in front, and an empty one behind. */
+static void
+check_rows(const struct arg *a, const struct node *n)
+{
+	const struct node *o, *c;
+	size_t i = 0;
+
+	for (o = n->child; o != NULL; o = o->next) {
+		for (c = o->child; c != NULL; c = c->next, i++) {
+			CHECK(i < a->n && strcmp(a->list[i], c->key) == 0);
+			CHECK(a->vals[i][0] == (c->type == N_STR ? 's' : 'i'));
+			if (c->type == N_STR)
+				CHECK(strcmp(a->vals[i] + 1, c->s) == 0);
+			else
+				CHECK(strtoll(a->vals[i] + 1, NULL, 10) ==
+				      strtoll(c->s, NULL, 10));
+		}
+		CHECK(i < a->n && a->list[i][0] == '\0');
+		i++;
+	}
+	CHECK(i == a->n);
+}
+
 static void check_args(const struct args *, const struct node *, int nested,
     struct body_content *);
 
 static void
 check_number(const struct arg *a, const struct node *n)
 {
-	long long v;
-
-	errno = 0;
-	v = strtoll(n->s, NULL, 10);
-	if (strpbrk(n->s, ".eE") != NULL || errno == ERANGE)
+	if (!is_integer(n))
 		CHECK(a->type == A_NUM);
 	else
-		CHECK(a->type == A_INT && a->i == v);
+		CHECK(a->type == A_INT && a->i == strtoll(n->s, NULL, 10));
 }
 
 static void
@@ -93,9 +140,13 @@ check_arg(const struct arg *a, const struct node *n, int nested)
 		      memcmp(a->s, n->s, n->len + 1) == 0);
 		break;
 	case N_LIST:
-		CHECK(a->type == (mixed(n) ? A_OTHER : A_LIST));
+		CHECK(a->type == (!mixed(n)    ? A_LIST
+				     : rows(n) ? A_ROWS
+					       : A_OTHER));
 		if (a->type == A_LIST)
 			check_strings(a, n);
+		else if (a->type == A_ROWS)
+			check_rows(a, n);
 		break;
 	case N_OBJ:
 		if (!mixed(n)) {
