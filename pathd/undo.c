@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: ISC
  *
  * Takes moves back.  A move is written down before it is made, with the inode
- * that moves, so that taking back touches nothing that somebody else has put
- * there meanwhile.
+ * and time of what moves, so that taking back touches nothing that somebody
+ * else has put there meanwhile.
  */
 #include "pathd/undo.h"
 
@@ -26,8 +26,9 @@
 /* One move as it is written down; the path follows. */
 struct note {
 	uint64_t number, dev, ino;
-	uint32_t len;
-	uint32_t replaced;
+	int64_t mtime; /* numbers of inodes are used again */
+	uint32_t mtime_ns, len;
+	uint64_t replaced;
 };
 
 enum code
@@ -81,8 +82,13 @@ flush(struct undo *u)
 static int
 note_add(struct undo *u, const char *path, const struct stat *st, int replaced)
 {
-	struct note note = {u->next, st->st_dev, st->st_ino,
-	    (uint32_t)strlen(path), replaced != 0};
+	struct note note = {.number = u->next,
+	    .dev = st->st_dev,
+	    .ino = st->st_ino,
+	    .mtime = st->st_mtim.tv_sec,
+	    .mtime_ns = (uint32_t)st->st_mtim.tv_nsec,
+	    .len = (uint32_t)strlen(path),
+	    .replaced = replaced != 0};
 
 	if (u->n + sizeof(note) + note.len > sizeof(u->buf) && flush(u) == -1)
 		return -1;
@@ -148,7 +154,9 @@ is(int dir, const char *name, const struct note *n)
 	struct stat st;
 
 	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       st.st_dev == n->dev && st.st_ino == n->ino;
+	       st.st_dev == n->dev && st.st_ino == n->ino &&
+	       st.st_mtim.tv_sec == n->mtime &&
+	       st.st_mtim.tv_nsec == (long)n->mtime_ns;
 }
 
 static void

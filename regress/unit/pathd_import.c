@@ -229,6 +229,151 @@ test_components(void **state)
 	check(1);
 }
 
+/* ---- taken back ---- */
+
+struct moves {
+	struct tmp t;
+	int stage, from, to;
+	struct undo u;
+};
+
+static void
+moves_new(struct moves *m)
+{
+	tmp_new(&m->t);
+	make_dir(&m->t, "w/stage");
+	make_dir(&m->t, "w/stage/new");
+	make_dir(&m->t, "w/to");
+	m->stage = open(at(&m->t, "w/stage"), O_RDONLY | O_CLOEXEC);
+	m->from = open(at(&m->t, "w/stage/new"), O_RDONLY | O_CLOEXEC);
+	m->to = open(at(&m->t, "w/to"), O_RDONLY | O_CLOEXEC);
+	assert_true(m->stage != -1 && m->from != -1 && m->to != -1);
+	assert_int_equal(undo_open(&m->u, m->stage), C_OK);
+}
+
+static void
+moves_free(struct moves *m)
+{
+	undo_close(&m->u);
+	close(m->stage);
+	close(m->from);
+	close(m->to);
+	tmp_free(&m->t);
+}
+
+/* Move name, over what is there when something is. */
+static int
+move(struct moves *m, const char *name)
+{
+	struct stat st, old;
+	int has;
+
+	assert_int_equal(fstatat(m->from, name, &st, AT_SYMLINK_NOFOLLOW), 0);
+	has = fstatat(m->to, name, &old, AT_SYMLINK_NOFOLLOW) == 0;
+	return (int)undo_move(
+	    &m->u, m->from, name, m->to, name, &st, has ? &old : NULL);
+}
+
+static void
+test_undo(void **state)
+{
+	struct moves m;
+
+	moves_new(&m);
+	make_file(&m.t, "w/to/f", "old");
+	make_link(&m.t, "w/to/l", "nowhere");
+	make_file(&m.t, "w/stage/new/f", "new");
+	make_file(&m.t, "w/stage/new/l", "new");
+	make_file(&m.t, "w/stage/new/n", "new");
+	make_dir(&m.t, "w/stage/new/d");
+	make_file(&m.t, "w/stage/new/d/x", "new");
+	assert_int_equal(move(&m, "f"), C_OK);
+	assert_int_equal(move(&m, "l"), C_OK);
+	assert_int_equal(move(&m, "n"), C_OK);
+	assert_int_equal(move(&m, "d"), C_OK);
+	assert_string_equal(text_of(&m.t, "w/to/f"), "new");
+	assert_string_equal(text_of(&m.t, "w/to/l"), "new");
+	assert_string_equal(text_of(&m.t, "w/to/d/x"), "new");
+	assert_false(there(&m.t, "w/stage/new/f"));
+	undo_back(&m.u, m.to);
+	assert_string_equal(text_of(&m.t, "w/to/f"), "old");
+	assert_false(there(&m.t, "w/to/n"));
+	assert_false(there(&m.t, "w/to/d"));
+	assert_int_equal(count(&m.t, "w/to"), 2);
+	moves_free(&m);
+}
+
+/* What somebody else put there meanwhile is neither replaced nor taken. */
+static void
+test_undo_others(void **state)
+{
+	struct stat st, old;
+	struct moves m;
+
+	moves_new(&m);
+	make_file(&m.t, "w/to/f", "looked at");
+	make_file(&m.t, "w/stage/new/f", "new");
+	make_file(&m.t, "w/stage/new/n", "new");
+	make_file(&m.t, "w/stage/new/k", "new");
+	assert_int_equal(fstatat(m.from, "f", &st, 0), 0);
+	assert_int_equal(fstatat(m.to, "f", &old, 0), 0);
+	/* another file, then a directory, in its place */
+	assert_int_equal(rename(at(&m.t, "w/to/f"), at(&m.t, "w/kept")), 0);
+	make_file(&m.t, "w/to/f", "another");
+	assert_int_equal(undo_move(&m.u, m.from, "f", m.to, "f", &st, &old),
+	    C_POL_PATH_CHANGED);
+	assert_string_equal(text_of(&m.t, "w/to/f"), "another");
+	assert_int_equal(unlink(at(&m.t, "w/to/f")), 0);
+	make_dir(&m.t, "w/to/f");
+	make_file(&m.t, "w/to/f/x", "another's");
+	assert_int_equal(undo_move(&m.u, m.from, "f", m.to, "f", &st, &old),
+	    C_POL_PATH_CHANGED);
+	assert_string_equal(text_of(&m.t, "w/to/f/x"), "another's");
+	/* a name that was free */
+	assert_int_equal(fstatat(m.from, "k", &st, 0), 0);
+	make_file(&m.t, "w/to/k", "another");
+	assert_int_equal(undo_move(&m.u, m.from, "k", m.to, "k", &st, NULL),
+	    C_POL_PATH_CHANGED);
+	assert_int_equal(move(&m, "n"), C_OK);
+	assert_int_equal(unlink(at(&m.t, "w/to/n")), 0);
+	make_file(&m.t, "w/to/n", "another");
+	undo_back(&m.u, m.to);
+	assert_string_equal(text_of(&m.t, "w/to/f/x"), "another's");
+	assert_string_equal(text_of(&m.t, "w/to/k"), "another");
+	assert_string_equal(text_of(&m.t, "w/to/n"), "another");
+	moves_free(&m);
+}
+
+/* More than is kept in memory. */
+static void
+test_undo_many(void **state)
+{
+	char rel[300], name[256];
+	struct moves m;
+	size_t i;
+
+	moves_new(&m);
+	for (i = 0; i < 400; i++) {
+		snprintf(name, sizeof(name), "%0200zu", i);
+		snprintf(rel, sizeof(rel), "w/stage/new/%s", name);
+		make_file(&m.t, rel, "new");
+		if (i % 2 == 0) {
+			snprintf(rel, sizeof(rel), "w/to/%s", name);
+			make_file(&m.t, rel, "old");
+		}
+		assert_int_equal(move(&m, name), C_OK);
+	}
+	assert_int_equal(count(&m.t, "w/to"), 400);
+	assert_true(m.u.logged > 0 && m.u.n > 0);
+	undo_back(&m.u, m.to);
+	assert_int_equal(count(&m.t, "w/to"), 200);
+	for (i = 0; i < 400; i += 2) {
+		snprintf(rel, sizeof(rel), "w/to/%0200zu", i);
+		assert_string_equal(text_of(&m.t, rel), "old");
+	}
+	moves_free(&m);
+}
+
 int
 main(void)
 {
@@ -237,6 +382,9 @@ main(void)
 	    cmocka_unit_test(test_links),
 	    cmocka_unit_test(test_openat2),
 	    cmocka_unit_test(test_components),
+	    cmocka_unit_test(test_undo),
+	    cmocka_unit_test(test_undo_others),
+	    cmocka_unit_test(test_undo_many),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
