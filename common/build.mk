@@ -266,7 +266,12 @@ DRIVE_O = regress/privsep/execd_drive.o regress/privsep/execd_peer.o \
 	regress/privsep/drive_launch.o regress/privsep/drive_groups.o \
 	execd/launch/xl.o
 DEPS += ${DRIVE_O:.o=.o.d}
-$B/regress/execd_drive: ${DRIVE_O} ${CORE_O} $B/regress/inside \
+ROGUE_O = regress/privsep/rogue.o execd/launch/xl.o
+DEPS += regress/privsep/rogue.o.d
+$B/regress/rogue: ${ROGUE_O} ${CORE_O}
+	@mkdir -p $B/regress
+	${LINK} ${ROGUE_O} ${CORE_O} ${L_HASH} ${L_COMMON}
+$B/regress/execd_drive: ${DRIVE_O} ${CORE_O} $B/regress/inside $B/regress/rogue \
 	$B/abx-execd $B/abx-launch
 	@mkdir -p $B/regress
 	${LINK} ${DRIVE_O} ${CORE_O} ${L_HASH} ${L_COMMON}

@@ -391,3 +391,67 @@ test_launcher(void)
 	every_type("hs");
 	every_type("hsf");
 }
+
+/* ---- a launcher that went wrong ---- */
+
+#define LIES 17 /* of rogue.c: 0 is none, 16 its own end */
+
+/* Its answer, whatever the launcher says: an end, and nothing made up. */
+static void
+lied(int how, const char *session)
+{
+	const char *argv[] = {"true", NULL, NULL};
+	struct run r = {0};
+	double t = now();
+	char num[8];
+
+	snprintf(num, sizeof(num), "%d", how);
+	argv[1] = num;
+	r.argv = argv;
+	r.dir = work;
+	r.s.max_output = 100;
+	r.s.timeout_ms = 500;
+	r.s.grace_ms = 100;
+	strlcpy(r.s.session, session, sizeof(r.s.session));
+	peer_run(&peer, &r);
+	if (how == 0)
+		CHECK(!r.failed && r.end.status == 0 &&
+			  (r.end.flags & END_LOST) == 0,
+		    "%d %x", r.failed, r.end.flags);
+	else
+		CHECK(r.failed || (r.end.flags & END_LOST) != 0 ||
+			  how == 4 /* it had an end */,
+		    "lie %d%s: status %x flags %x", how, session, r.end.status,
+		    r.end.flags);
+	/* TERM, KILL to the launcher, KILL to the sandbox */
+	CHECK(now() - t < 6, "lie %d%s: %.1f s", how, session, now() - t);
+	run_clear(&r);
+}
+
+void
+test_rogue(void)
+{
+	struct peer_conf c = conf;
+	char path[4096];
+	ssize_t n;
+	int i;
+
+	/* it lies beside us */
+	if ((n = readlink("/proc/self/exe", path, sizeof(path) - 16)) == -1)
+		die("/proc/self/exe");
+	path[n] = '\0';
+	memcpy(strrchr(path, '/') + 1, "rogue", 6);
+	c.launcher = path;
+	c.require = LAYER_NAMESPACES;
+	peer_stop(&peer, SIGKILL);
+	peer_start(&peer, &c);
+	for (i = 0; i <= LIES; i++) {
+		lied(i, "");
+		lied(i, "0123456789abcdef0123456789abcdef");
+	}
+	usleep(300000);
+	CHECK(below(peer.pid, "rogue") == 0 || sandboxes() <= 1,
+	    "%d sandboxes are left", sandboxes());
+	peer_stop(&peer, SIGKILL);
+	peer_start(&peer, &conf);
+}

@@ -311,8 +311,9 @@ static const struct {
     {"many-session", test_many_session}, {"no-bubblewrap", test_no_bubblewrap},
     {"covers", test_covers}, {"denied", test_denied},
     {"appeared", test_appeared}, {"launcher", test_launcher},
-    {"session", test_session}, {"session-trees", test_session_trees},
-    {"session-ends", test_session_ends}, {"session-lost", test_session_lost},
+    {"rogue", test_rogue}, {"session", test_session},
+    {"session-trees", test_session_trees}, {"session-ends", test_session_ends},
+    {"session-lost", test_session_lost},
     {"session-profiles", test_session_profiles},
     {"session-covers", test_session_covers},
     {"session-idle", test_session_idle}, {"session-end", test_session_end}};

@@ -68,6 +68,8 @@ void test_many(void);
 void test_many_session(void);
 /* drive_launch.c: an execd that went wrong */
 void test_launcher(void);
+/* and a launcher that did */
+void test_rogue(void);
 /* drive_session.c: commands that share a sandbox */
 void test_session(void);
 /* drive_groups.c: instead of the others when there is a control group */

@@ -198,7 +198,7 @@ put_conf(struct wbuf *w, const struct peer_conf *c, int root)
 	wput_u64(w, c->tmp_size);
 	wput_u32(w, c->require);
 	snprintf(path, sizeof(path), "%s/abx-launch", c->build);
-	wput_str(w, path);
+	wput_str(w, c->launcher != NULL ? c->launcher : path);
 	for (i = 0; c->protect != NULL && c->protect[i] != NULL; i++)
 		if (strlist_add(&none, c->protect[i], strlen(c->protect[i])) ==
 		    -1)

@@ -34,7 +34,8 @@ struct peer_conf {
 	const char *const *protect; /* ends with NULL; may be NULL */
 	uint32_t require;
 	uint64_t tmp_size;
-	uint64_t idle_ms; /* of sessions' sandboxes; 0: the usual */
+	const char *launcher; /* another one than the build's, or NULL */
+	uint64_t idle_ms;     /* of sessions' sandboxes; 0: the usual */
 	/* directory of a control group to make groups of runs in, whose group
 	 * "self" execd goes into; or NULL */
 	const char *group;
