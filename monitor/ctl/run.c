@@ -208,7 +208,11 @@ run_process(struct run *r, json_t *body)
 	}
 	free(safe);
 	free(target);
-	return status == 0 ? run_follow(r) : status;
+	if (status == 0)
+		return run_follow(r);
+	if (r->id != NULL)
+		run_abandon(r);
+	return status;
 }
 
 /* The whole result as JSON, once it is there. */

@@ -24,5 +24,7 @@ int run_exit_status(const json_t *result);
 /* Write what it says, pass on what we are told, until its end: the exit
  * status.  SIGINT, SIGTERM, SIGHUP and SIGQUIT must be blocked. */
 int run_follow(struct run *);
+/* Nobody will hear of that process any more: end it, or say that it runs. */
+void run_abandon(struct run *);
 
 #endif

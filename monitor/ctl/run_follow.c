@@ -122,9 +122,9 @@ on_stream(struct follow *f)
 
 /* The path of what can be done to the process, a new string or NULL. */
 static char *
-target_of(const struct follow *f, const char *what)
+target_of(const struct run *r, const char *what)
 {
-	char *at = client_target("/process/", f->r->id, strlen(f->r->id));
+	char *at = client_target("/process/", r->id, strlen(r->id));
 	char *out = NULL;
 
 	if (at != NULL && asprintf(&out, "%s/%s", at, what) == -1)
@@ -135,19 +135,26 @@ target_of(const struct follow *f, const char *what)
 
 /* Tell it a signal: 0 or -1. */
 static int
-pass_signal(struct follow *f, const char *name)
+pass_signal(struct run *r, const char *name)
 {
 	json_t *body = json_pack("{s:s}", "signal", name), *j = NULL;
-	char *target = target_of(f, "signal");
+	char *target = target_of(r, "signal");
 	int status = CTL_USAGE;
 
 	if (target != NULL && body != NULL)
-		status = client_json(f->r->client, "POST", target, body, &j);
+		status = client_json(r->client, "POST", target, body, &j);
 	else
 		json_decref(body);
 	json_decref(j);
 	free(target);
 	return status == CTL_YES ? 0 : -1;
+}
+
+void
+run_abandon(struct run *r)
+{
+	if (pass_signal(r, "TERM") == -1)
+		show_complaint("process %s runs on", r->id);
 }
 
 /* 0, or the exit status. */
@@ -167,7 +174,7 @@ on_signal(struct follow *f)
 	       : sig == SIGHUP	? "HUP"
 	       : sig == SIGQUIT ? "QUIT"
 				: "TERM";
-	if (!f->left && pass_signal(f, name) == 0)
+	if (!f->left && pass_signal(f->r, name) == 0)
 		return 0;
 	if (f->left || sig == SIGHUP) {
 		show_complaint("process %s runs on", f->r->id);
@@ -187,7 +194,7 @@ send_input(struct follow *f, const char *p, size_t n)
 	json_t *body = NULL;
 
 	f->in_open = n > 0;
-	target = target_of(f, "stdin");
+	target = target_of(f->r, "stdin");
 	if (target != NULL && base64_encode(p, n, b, sizeof(b)) != -1 &&
 	    (body = json_pack("{s:s, s:s, s:b}", "data", b, "encoding",
 		 "base64", "eof", n == 0)) != NULL &&
@@ -292,7 +299,7 @@ run_follow(struct run *r)
 	while (status == -1)
 		turn(&f, &status);
 	if (f.deaf && r->id != NULL)
-		(void)pass_signal(&f, "TERM");
+		run_abandon(r);
 	close(f.sigfd);
 	talk_free(f.in);
 	sse_clear(&f.sse);

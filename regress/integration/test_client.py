@@ -368,6 +368,20 @@ class Runs(Client):
         self.eq(p.wait(10), 9)
         p.communicate()
 
+    def test_output_that_may_not_be_followed(self):
+        """The process is ended, since nobody would hear of it."""
+        w = World()
+        self.addCleanup(w.remove)
+        w.own()
+        svc = self.start({"allow_lint_errors": True, "rules": [
+            {"allow": "process.start", "commands": {
+                "allow": ["sleep {int}"], "cwd": w.w}},
+            {"allow": "process.signal"}]}, world=w)
+        out = abxctl(svc, "run", "--signals", "sleep", "6161")
+        self.eq(out.returncode, 1)
+        self.assertIn(b"op.not_enabled", out.stderr)
+        self.eq(until(10 * SLOW, lambda: not marked("sleep\x006161")), True)
+
     def test_reader_goes_away(self):
         """What writes to a closed pipe is ended, with or without input."""
         for more in ((), ("--signals",)):
