@@ -2,8 +2,9 @@
  * SPDX-License-Identifier: ISC
  *
  * imsg on libevent.  Queued messages leave at the end of the turn (an event
- * activated behind those that are already active), so that one turn makes
- * one packet; reading drains the socket.
+ * activated behind those that are already active), so that one turn makes few
+ * packets; a long turn sends some on its way, so that the next process can
+ * begin while this one goes on.
  */
 #include "common/chan.h"
 
@@ -19,6 +20,7 @@
 #include <event2/event.h>
 #include <event2/event_struct.h>
 
+#define PACKET 8     /* messages that wait for no others: see make bench */
 #define BUSY 4	     /* messages of a packet that hint at more */
 #define LATE_US 1000 /* that long a late message may wait for company */
 
@@ -29,6 +31,7 @@ struct chan {
 	chan_gone_cb gone;
 	void *arg;
 	int flushing; /* fev or wev is pending */
+	int packed;   /* messages queued since the last packet */
 	int dead;     /* gone was called or is about to be */
 	int busy;     /* inside a callback */
 	int freed;    /* free once not busy */
@@ -167,6 +170,7 @@ chan_try_flush(struct chan *c)
 	int n = imsg_flush(c->buf);
 
 	c->flushing = 0;
+	c->packed = 0;
 	if (n == 1) {
 		c->flushing = 1;
 		if (event_add(&c->wev, NULL) == -1)
@@ -211,6 +215,11 @@ chan_send(struct chan *c, uint16_t type, uint64_t id, int fd,
 	if (!c->flushing) {
 		c->flushing = 1;
 		event_active(&c->fev, EV_TIMEOUT, 0);
+	}
+	/* how it went is seen, and said, at the end of the turn */
+	if (++c->packed >= PACKET) {
+		c->packed = 0;
+		(void)imsg_flush(c->buf);
 	}
 	return 0;
 }
