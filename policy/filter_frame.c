@@ -60,7 +60,7 @@ lex_start(struct lex *lx, const struct job *j)
 	lx->heredoc = j->heredoc;
 	lx->fr[0].dq = (char)j->heredoc;
 	lx->herebudget = 4 * j->len + 4096;
-	lx->retries = lx->parens = lx->ticks = 0;
+	lx->retries = lx->parens = lx->ticks = lx->openhere = 0;
 	lx->here_nl = lx->here_next = NULL;
 	lx->nw = lx->nr = lx->len = 0;
 }

@@ -137,6 +137,7 @@ struct lex {
 	int parens, ticks; /* open frames of these kinds */
 	const char *here_nl, *here_next; /* here-documents of this line */
 	size_t herebudget;		 /* bytes to look for their ends in */
+	int openhere;			 /* one had no end */
 	struct frame *fr;
 	size_t nfr, capfr;
 	struct word *w;

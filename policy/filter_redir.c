@@ -10,6 +10,7 @@
 #include "policy/filter_int.h"
 
 #define DELIM_MAX 256
+#define OPEN_MAX (1U << 20) /* bytes of a body without an end */
 
 struct delim {
 	char s[DELIM_MAX];
@@ -143,6 +144,22 @@ unescape(struct lex *lx, struct redir *r)
 	r->op = R_STRING;
 }
 
+/* A body that the end of the script ends, as shells have it: the command gets
+ * it, and it is read as commands all the same.  The first of a script only,
+ * and a short one. */
+static const char *
+open_body(struct lex *lx, size_t *n)
+{
+	if (lx->here_nl == NULL || lx->openhere)
+		return NULL;
+	*n = (size_t)(lx->end - lx->here_next);
+	if (*n > OPEN_MAX || *n > lx->x->again)
+		return NULL;
+	lx->x->again -= *n;
+	lx->openhere = 1;
+	return lx->here_next;
+}
+
 static void
 here_document(struct lex *lx, int fd)
 {
@@ -156,8 +173,10 @@ here_document(struct lex *lx, int fd)
 		lx->p++;
 	}
 	read_delim(lx, &d);
-	if ((body = find_body(lx, &d, &n)) == NULL ||
-	    (r = redir_add(lx)) == NULL)
+	if ((body = find_body(lx, &d, &n)) == NULL &&
+	    (body = open_body(lx, &n)) == NULL)
+		return;
+	if ((r = redir_add(lx)) == NULL)
 		return;
 	r->op = R_HERE;
 	r->fd = fd;
@@ -165,8 +184,8 @@ here_document(struct lex *lx, int fd)
 	r->herelen = n;
 	if (d.quoted)
 		return;
-	r->expand =
-	    memchr(body, '$', n) != NULL || memchr(body, '`', n) != NULL;
+	r->expand = body + n < lx->end && (memchr(body, '$', n) != NULL ||
+					      memchr(body, '`', n) != NULL);
 	if (memchr(body, '\\', n) != NULL)
 		unescape(lx, r);
 }

@@ -286,6 +286,7 @@ class Ctl(Filter):
             "nested quotes": "sh -c \"sh -c 'a \\\"b\\\"'\";",
             "many pipes": "a|", "and-ors": "a&&b||", "ticks": "`a \\`b\\``;",
             "open quote": "\"$(a '", "open here": "cat <<E\n$(",
+            "never ends": "sh <<E\n", "feeds": "sh <<E\na;\nE",
             "heres": "a <<A <<B\nx\nA\ny\nB\n", "functions": "f(){ f|g& };",
             "cases": "case a in a) b;; esac;", "substs": "a $(b $(c $(d)));",
             "echoes": "echo 'a\\b' '\\n'|sh;", "zeros": "\0",
