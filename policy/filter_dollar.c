@@ -359,8 +359,7 @@ lex_dollar(struct lex *lx)
 		word_open(lx);
 		lex_top(lx)->wflags |= W_PARAMS;
 		lx->p += 2;
-	} else if (c != '\0' &&
-		   strchr("0123456789#?-$!", c) != NULL) {
+	} else if (c != '\0' && strchr("0123456789#?-$!", c) != NULL) {
 		word_open(lx);
 		word_dyn(lx);
 		lx->p += 2;
