@@ -29,8 +29,8 @@ struct imsg {
 	int fd; /* -1 when none; the handler that keeps it sets it to -1 */
 	const uint8_t *payload;
 	size_t len;
-	uint8_t kind; /* enum fd_kind, of fd, once msg_check has looked */
 	pid_t pid;    /* sender, only after imsg_passcred, else -1 */
+	uint8_t kind; /* enum fd_kind, of fd, once msg_check has looked */
 };
 
 struct imsgbuf;

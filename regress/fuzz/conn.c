@@ -239,6 +239,13 @@ chan_send(struct chan *c, uint16_t type, uint64_t id, int fd, const void *p,
 	return 0;
 }
 
+int
+chan_send_late(
+    struct chan *c, uint16_t type, uint64_t id, const void *p, size_t len)
+{
+	return chan_send(c, type, id, -1, p, len);
+}
+
 /* ---- what the monitor says ---- */
 
 static void
