@@ -322,6 +322,7 @@ add_check(struct xl_setup *s, const struct profile_bind *b)
 		return -1;
 	c->dev = b->dev;
 	c->ino = b->ino;
+	c->ro = !b->rw;
 	s->nchecks++;
 	return 0;
 }

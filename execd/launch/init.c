@@ -9,7 +9,9 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 
 #include <errno.h>
@@ -26,6 +28,7 @@
 #define QUOTA_INSTANCES "/proc/sys/user/max_inotify_instances"
 #define QUOTA_WATCHES "/proc/sys/user/max_inotify_watches"
 #define OOM_ADJUST "/proc/self/oom_score_adj"
+#define ATTR_MOUNT_ROOT 0x2000U /* STATX_ATTR_MOUNT_ROOT, Linux 5.8 */
 #define CAP_COUNT 64
 #define CAP_VERSION_3 0x20080522
 
@@ -123,27 +126,60 @@ open_plain(const char *path)
 	return fd;
 }
 
+/* Is what the descriptor names the root of a mount, with these rights?  A name
+ * that was removed by somebody else has no mount any more (mount_namespaces(7),
+ * rename(2)), and can be the same object again.  0, or -1 with errno. */
+static int
+check_mount(int fd, int ro)
+{
+	struct statfs fs;
+	struct statx sx;
+
+	if (ro && fstatfs(fd, &fs) == -1)
+		return -1;
+	if (ro && (fs.f_flags & ST_RDONLY) == 0) {
+		errno = ESTALE;
+		return -1;
+	}
+	/* before Linux 5.8 nothing says it */
+	if (statx(fd, "", AT_EMPTY_PATH, 0, &sx) == -1)
+		return errno == ENOSYS ? 0 : -1;
+	if ((sx.stx_attributes_mask & ~sx.stx_attributes & ATTR_MOUNT_ROOT) ==
+	    0)
+		return 0;
+	errno = ESTALE;
+	return -1;
+}
+
+static int
+check_object(int fd, const struct xl_check *c)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) == -1)
+		return -1;
+	if (st.st_dev == c->dev && st.st_ino == c->ino)
+		return check_mount(fd, c->ro);
+	errno = ESTALE;
+	return -1;
+}
+
 int
 init_check(const struct xl_setup *s, const char **bad)
 {
-	const struct xl_check *c;
-	struct stat st;
 	size_t i;
-	int fd, rc;
+	int fd, rc, save;
 
 	for (i = 0; i < s->nchecks; i++) {
-		c = &s->checks[i];
-		*bad = c->path;
-		if ((fd = open_plain(c->path)) == -1)
+		*bad = s->checks[i].path;
+		if ((fd = open_plain(s->checks[i].path)) == -1)
 			return -1;
-		rc = fstat(fd, &st);
+		rc = check_object(fd, &s->checks[i]);
+		save = errno;
 		close(fd);
+		errno = save;
 		if (rc == -1)
 			return -1;
-		if (st.st_dev != c->dev || st.st_ino != c->ino) {
-			errno = ESTALE;
-			return -1;
-		}
 	}
 	return 0;
 }

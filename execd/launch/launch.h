@@ -33,8 +33,9 @@ int init_signals(void);
 int init_namespaces(const struct xl_setup *, const char **bad);
 /* Empty the permitted, ambient and bounding sets and set no_new_privs. */
 int init_caps(void);
-/* Each path of the list must be the object that execd meant: ESTALE when it
- * is another, and *bad says which path failed. */
+/* Each path of the list must be the object that execd meant, and mounted there
+ * as it meant: ESTALE when it is another or its mount is gone, and *bad says
+ * which path failed. */
 int init_check(const struct xl_setup *, const char **bad);
 
 /*

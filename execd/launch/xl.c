@@ -87,6 +87,7 @@ xl_setup_put(struct wbuf *w, const struct xl_setup *s)
 		wput_str(w, s->checks[i].path);
 		wput_u64(w, s->checks[i].dev);
 		wput_u64(w, s->checks[i].ino);
+		wput_u8(w, s->checks[i].ro);
 	}
 	wput_u32(w, (uint32_t)s->nfilters);
 	for (i = 0; i < s->nfilters; i++)
@@ -118,6 +119,7 @@ checks_get(struct rbuf *r, struct xl_setup *s)
 		c->path = rget_str(r, ABX_PATH_MAX);
 		c->dev = rget_u64(r);
 		c->ino = rget_u64(r);
+		c->ro = rget_bool(r) != 0;
 		if (!r->err && c->path[0] != '/')
 			r->err = 1;
 	}

@@ -36,10 +36,11 @@ struct xl_path {
 	char *path;
 	uint8_t rights;
 };
-/* The object that must lie at a path, no link on the way. */
+/* The object that must be mounted at a path, no link on the way. */
 struct xl_check {
 	char *path;
 	uint64_t dev, ino;
+	uint8_t ro; /* and cannot be written there */
 };
 struct xl_filter {
 	uint8_t *code; /* array of struct sock_filter, owned */

@@ -445,12 +445,25 @@ test_session_profiles(void)
 	CHECK(sandboxes() == 0, "%d sandboxes", sandboxes());
 }
 
+/* The name of work was removed and came back, in one way or the other, while a
+ * sandbox had something mounted on it. */
+static void
+remade(const char *rel)
+{
+	char a[160], b[160];
+
+	snprintf(a, sizeof(a), "%s/%s", work, rel);
+	snprintf(b, sizeof(b), "%s/aside", work);
+	if (link(a, b) == -1 || unlink(a) == -1 || link(b, a) == -1 ||
+	    unlink(b) == -1)
+		die("%s", a);
+}
+
 /* Denied entries are covered for every command, whatever ran before. */
 void
 test_session_covers(void)
 {
 	struct covers c = {0}, more = {0};
-	char a[160], b[160];
 	struct run *r;
 
 	sh("mkdir d; echo SECRET > d/key; echo SECRET > d/other");
@@ -472,11 +485,7 @@ test_session_covers(void)
 		  "SECRET\nend\n") == 0,
 	    "the first sandbox");
 	/* an entry that lost its cover: the name was removed and came back */
-	snprintf(a, sizeof(a), "%s/d/key", work);
-	snprintf(b, sizeof(b), "%s/d/link", work);
-	if (link(a, b) == -1 || unlink(a) == -1 || link(b, a) == -1 ||
-	    unlink(b) == -1)
-		die("%s", a);
+	remade("d/key");
 	r = covered(&c, ONE, "cat d/key", covered_yes);
 	CHECK(r->failed ? r->fail.code == C_POL_PATH_CHANGED
 			: strcmp(r->out, "") == 0,
@@ -489,6 +498,31 @@ test_session_covers(void)
 	sh("rm -rf d");
 	covers_clear(&c);
 	covers_clear(&more);
+}
+
+/* A name that lost its mount, as each change of a configuration by git makes
+ * it, is protected from the next command all the same, and what it was is the
+ * same object. */
+void
+test_session_remade(void)
+{
+	const struct covers none = {0};
+	struct run *r;
+
+	sh("mkdir -p .git/hooks; echo old > .git/config");
+	in("echo evil > .git/config; echo on > /tmp/a");
+	r = in("cat .git/config /tmp/a");
+	CHECK(strcmp(r->out, "old\non\n") == 0, "%s", r->out);
+	remade(".git/config");
+	r = covered(&none, ONE, "echo evil > .git/config; cat .git/config",
+	    covered_yes);
+	CHECK(r->failed ? r->fail.code == C_POL_PATH_CHANGED
+			: strcmp(r->out, "old\n") == 0,
+	    "%s", r->out);
+	r = in("echo evil > .git/config; cat .git/config /tmp/a");
+	CHECK(strcmp(r->out, "old\n") == 0, "%s", r->out);
+	CHECK(end_session(ONE) == C_OK, "something cannot be killed");
+	sh("rm -rf .git");
 }
 
 /* A sandbox in which nothing runs ends after a while, or makes room. */

@@ -79,6 +79,7 @@ void test_session_ends(void);
 void test_session_lost(void);
 void test_session_profiles(void);
 void test_session_covers(void);
+void test_session_remade(void);
 void test_session_idle(void);
 void test_session_end(void);
 /* drive_box.c: what can be seen and done inside */

@@ -202,6 +202,8 @@ test_setup(void **state)
 	assert_int_equal(s.nchecks, 3);
 	assert_string_equal(s.checks[1].path, "/w/.git");
 	assert_int_equal(s.checks[1].ino, 9);
+	assert_int_equal(s.checks[1].ro, 0);
+	assert_int_equal(s.checks[2].ro, 1);
 	/* and over the wire */
 	wbuf_init(&w, 65536);
 	xl_setup_put(&w, &s);

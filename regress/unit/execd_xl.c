@@ -22,7 +22,7 @@ put_setup(struct wbuf *w)
 	static char path[] = "/w";
 	static uint8_t code[16] = {1, 2, 3};
 	struct xl_path p = {path, XLR_READ};
-	struct xl_check c = {path, 5, UINT64_MAX};
+	struct xl_check c = {path, 5, UINT64_MAX, 1};
 	struct xl_setup s = {0};
 
 	s.layers = LAYER_SECCOMP;
@@ -78,6 +78,7 @@ test_setup(void **state)
 	assert_int_equal(s.filters[0].len, 16);
 	assert_int_equal(s.nofork.len, 8);
 	assert_int_equal(s.checks[0].ino, UINT64_MAX);
+	assert_int_equal(s.checks[0].ro, 1);
 	xl_setup_clear(&s);
 	wput_u8(&w, 0);
 	rbuf_init(&r, w.p, w.len);
