@@ -35,7 +35,7 @@ L_ARCHIVE = -larchive
 BASE_SRC = common/wire.c common/imsg.c common/msg.c
 COMMON_SRC = common/args.c common/payload.c \
 	common/payload_exec.c common/payload_files.c common/payload_cover.c \
-	common/ops.c common/codes.c \
+	common/payload_space.c common/ops.c common/codes.c \
 	common/frame.c common/hash.c common/size.c common/log.c common/glob.c \
 	common/entry.c common/run_render.c
 PROC_SRC = common/chan.c common/proc.c common/jail.c
@@ -49,7 +49,7 @@ POLICY_SRC = policy/model.c policy/findings.c policy/suggest.c policy/json.c \
 	policy/selector.c policy/argv.c policy/shlex.c policy/envrule.c \
 	policy/path.c policy/principal.c policy/scope.c policy/compile.c \
 	policy/index.c policy/schema.c policy/denypass.c policy/bound.c \
-	policy/command.c policy/admit.c policy/url.c policy/cands.c policy/plan.c policy/decide.c \
+	policy/command.c policy/admit.c policy/url.c policy/cands.c policy/session.c policy/plan.c policy/decide.c \
 	policy/conffilter.c policy/filter.c policy/filter_lex.c policy/filter_frame.c \
 	policy/filter_redir.c policy/filter_word.c policy/filter_brace.c \
 	policy/filter_dollar.c policy/filter_cmd.c policy/filter_run.c \
@@ -89,7 +89,8 @@ MONITOR_SRC = monitor/main.c monitor/filter.c monitor/gate.c monitor/req.c \
 	monitor/core.c monitor/audit.c monitor/sink.c monitor/snap.c \
 	monitor/control.c monitor/top.c \
 	monitor/idem.c monitor/host.c monitor/proc.c monitor/proc_ops.c \
-	monitor/proctab.c monitor/peerid.c monitor/load.c \
+	monitor/proctab.c monitor/wstab.c monitor/wsfile.c \
+	monitor/workspace.c monitor/ws_ops.c monitor/peerid.c monitor/load.c \
 	monitor/confset.c monitor/conffile.c monitor/confdirs.c
 
 ABXD_SRC = monitor/abxd.c monitor/parent.c monitor/child.c \
@@ -114,14 +115,14 @@ LISTENER_PURE_SRC = listener/hop.c \
 	listener/host.c listener/http_chunk.c listener/http_parse.c \
 	listener/http_reply.c listener/obuf.c listener/range.c \
 	listener/route.c listener/target.c
-MONITOR_PURE_SRC = monitor/sink.c monitor/gate.c monitor/proctab.c monitor/conffile.c \
-	monitor/confdirs.c monitor/ctl/resp.c monitor/ctl/sse.c
+MONITOR_PURE_SRC = monitor/sink.c monitor/gate.c monitor/proctab.c monitor/wstab.c \
+	monitor/conffile.c monitor/confdirs.c monitor/ctl/resp.c monitor/ctl/sse.c
 PATHD_PURE_SRC = pathd/beneath.c pathd/walk.c pathd/roots.c pathd/deny.c \
 	pathd/parents.c pathd/tree.c pathd/dir.c pathd/journal.c pathd/put.c \
 	pathd/list.c pathd/get.c pathd/sight.c pathd/stage.c pathd/copy.c \
 	pathd/replace.c pathd/udiff.c pathd/edit.c pathd/framer.c \
 	pathd/search.c pathd/needle.c pathd/denied.c pathd/pack.c \
-	pathd/unpack.c pathd/import.c pathd/undo.c pathd/watch.c
+	pathd/unpack.c pathd/import.c pathd/space.c pathd/undo.c pathd/watch.c
 EXECD_PURE_SRC = common/cg.c execd/cgroup.c \
 	execd/profile.c execd/appeared.c execd/keep.c execd/ring.c execd/launch/xl.c
 
@@ -141,8 +142,9 @@ UNIT_SRC = regress/unit/hop.c regress/unit/sink.c \
 	regress/unit/pathd_dir.c regress/unit/pathd_proto.c \
 	regress/unit/pathd_copy.c regress/unit/pathd_edit.c \
 	regress/unit/pathd_search.c regress/unit/pathd_import.c \
+	regress/unit/space.c \
 	regress/unit/denied.c regress/unit/execd_keep.c regress/unit/execd_ring.c \
-	regress/unit/proctab.c regress/unit/ctl_resp.c \
+	regress/unit/proctab.c regress/unit/wstab.c regress/unit/ctl_resp.c \
 	regress/unit/execd_profile.c \
 	regress/unit/cgroup.c \
 	regress/unit/execd_xl.c

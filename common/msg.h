@@ -37,7 +37,8 @@ enum proc_fd {
 	PFD_LISTEN = 1, /* listening socket, index into the listen list */
 	PFD_JOURNAL,	/* append-only file in the state directory */
 	PFD_CONTROL,	/* control socket */
-	PFD_CGROUP	/* directory that execd makes groups of runs in */
+	PFD_CGROUP,	/* directory that execd makes groups of runs in */
+	PFD_SESSIONS	/* lines about workspaces: 0 to read, 1 to append to */
 };
 
 /* The processes, as they are named in CHILD_UP. */

@@ -377,6 +377,40 @@ void pack_fin_clear(struct pack_fin *);
 void pack_fin_put(struct wbuf *, const struct pack_fin *);
 int pack_fin_get(struct rbuf *, struct pack_fin *);
 
+/* About the workspaces below a root; answered by SPACE_ANS. */
+enum space_verb {
+	SPACE_LIST, /* which there are */
+	SPACE_SIZE, /* how large those are */
+	SPACE_DROP  /* remove that one */
+};
+struct space {
+	uint8_t verb;
+	uint32_t root;
+	uint64_t max_entries; /* SIZE: to look at in all of them */
+	struct strlist names; /* LIST: none, DROP: one */
+};
+void space_clear(struct space *);
+void space_put(struct wbuf *, const struct space *);
+int space_get(struct rbuf *, struct space *);
+
+struct space_row {
+	char name[ABX_WORKSPACE_LEN + 1];
+	uint64_t bytes; /* SIZE: on disk */
+	uint8_t more;	/* SIZE: at least, and nobody knows how many */
+};
+struct space_ans {
+	uint16_t code;	     /* enum code */
+	uint8_t more;	     /* LIST: there are more than fit */
+	struct space_row *v; /* owned */
+	size_t n;
+};
+void space_ans_clear(struct space_ans *);
+/* 0, or -1 when out of memory or of room (ABX_MAX_WORKSPACES). */
+int space_ans_add(
+    struct space_ans *, const char *name, uint64_t bytes, uint8_t more);
+void space_ans_put(struct wbuf *, const struct space_ans *);
+int space_ans_get(struct rbuf *, struct space_ans *);
+
 struct done {
 	uint16_t code;	/* enum code */
 	uint64_t count; /* entries removed */

@@ -197,18 +197,18 @@ keep_path(struct req *r, const struct args *as)
 	return r->path == NULL ? C_SRV_INTERNAL : C_OK;
 }
 
-/* The id that stands in the path is an argument like the others. */
+/* What stands in the path is an argument like the others. */
 static enum code
-add_path_id(const char *id, struct args *as)
+add_path_id(const struct route *r, struct args *as)
 {
 	struct arg *a;
 
-	if (id[0] == '\0')
+	if (r->id[0] == '\0')
 		return C_OK;
-	if (args_find(as, "id") != NULL)
+	if (args_find(as, r->param) != NULL)
 		return C_ARGS_INVALID;
-	if ((a = args_add(as, "id", A_QUERY)) == NULL ||
-	    arg_set_str(a, id, strlen(id)) == -1)
+	if ((a = args_add(as, r->param, A_QUERY)) == NULL ||
+	    arg_set_str(a, r->id, strlen(r->id)) == -1)
 		return C_ARGS_TOO_LARGE;
 	return C_OK;
 }
@@ -252,7 +252,7 @@ collect(struct conn *c, struct args *as, char *text, size_t len)
 	if (text != NULL && (code = body_parse(text, len, as,
 				 is_put(c) ? &c->req.content : NULL)) != C_OK)
 		return code;
-	if ((code = add_path_id(c->req.route.id, as)) != C_OK)
+	if ((code = add_path_id(&c->req.route, as)) != C_OK)
 		return code;
 	return keep(c, as);
 }

@@ -5,6 +5,7 @@
  */
 #include "listener/route.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* JSON that carries content or stdin (design: http.max_request_bytes). */
@@ -32,18 +33,21 @@ find_rpc(const char *id, struct route *r)
 static int
 path_is(const char *want, const char *path, struct route *r)
 {
-	const char *brace = strchr(want, '{');
+	const char *brace = strchr(want, '{'), *end;
 	size_t before, n;
 
 	if (brace == NULL)
 		return strcmp(want, path) == 0;
+	end = brace + strcspn(brace, "}");
 	before = (size_t)(brace - want);
 	if (strncmp(want, path, before) != 0)
 		return 0;
 	path += before;
 	n = strcspn(path, "/");
-	if (n == 0 || strcmp(brace + strlen("{id}"), path + n) != 0)
+	if (n == 0 || strcmp(end + 1, path + n) != 0)
 		return 0;
+	snprintf(r->param, sizeof(r->param), "%.*s", (int)(end - brace - 1),
+	    brace + 1);
 	if (n >= sizeof(r->id))
 		n = sizeof(r->id) - 1;
 	memcpy(r->id, path, n);

@@ -18,9 +18,11 @@ struct route {
 	uint8_t rpc;	 /* POST /rpc/<id>, whether that exists or not */
 	uint8_t known;	 /* a row of ops.def or an rpc call */
 	char name[ABX_ID_MAX + 1]; /* the op's id as asked, may be "" */
-	/* what stands for {id} in the path, "" when nothing does; one that is
-	 * too long is cut, and then nobody's */
-	char id[ABX_ID_MAX + 1];
+	/* what stands for {id} or {session} in the path, "" when nothing does,
+	 * and that name; one that is too long is cut, and still too long for
+	 * anybody's */
+	char id[ABX_ID_MAX + 2];
+	char param[16];
 };
 
 /* Always fills *r; what does not exist has op OP_NONE and is still asked of

@@ -18,6 +18,7 @@
 #include "monitor/mon.h"
 #include "monitor/proc.h"
 #include "monitor/work.h"
+#include "monitor/workspace.h"
 
 /* The arguments of a large ask, from its sealed memfd.  0 or -1. */
 static int
@@ -274,6 +275,7 @@ answer_cancel(struct req *r, struct imsg *m)
 	else
 		idem_leave(r);
 	proc_unwait(r);
+	workspace_unwait(r);
 	req_enter(r, RS_CANCELLED);
 	return 0;
 }

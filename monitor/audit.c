@@ -244,6 +244,8 @@ audit_request(const struct req *r, const char *outcome)
 		put_run(r);
 	if (r->proc_mark[0] != '\0')
 		put_str("process", r->proc_mark);
+	if (session_ok(ask_text(r, "session")))
+		put_str("session", ask_text(r, "session"));
 	if (r->dec.rules.n > 0)
 		put_list("rules", &r->dec.rules);
 	put_uint("bytes_in", r->fin.bytes_in);
@@ -271,6 +273,8 @@ audit_process(const struct proc *p)
 	put_uint("status", 0);
 	put_uint("duration_ms", p->end.us / 1000);
 	put_str("process", mark);
+	if (p->session[0] != '\0')
+		put_str("session", p->session);
 	put_str("program", p->program);
 	put_end(&p->end);
 	put_str("remote_addr", p->remote);

@@ -246,13 +246,14 @@ state_dir(const struct parent *p)
 	return 0;
 }
 
-static int
-workspace_root(const struct parent *p)
+int
+boot_workspaces(const struct parent *p, const struct boot *b)
 {
-	const char *dir = p->boot.workspace_root;
+	const char *dir = b->workspace_root;
 	const struct ids *id = &p->ids[PROC_EXECD];
+	struct stat st;
 
-	if (!p->boot.exec_used || dir[0] == '\0')
+	if (dir[0] == '\0')
 		return 0;
 	if (make_parents(dir) == -1)
 		log_warn("workspace root %s", dir);
@@ -263,6 +264,17 @@ workspace_root(const struct parent *p)
 		}
 	} else if (errno != EEXIST) {
 		log_warn("workspace root %s", dir);
+		return -1;
+	}
+	if (stat(dir, &st) == -1) {
+		log_warn("workspace root %s", dir);
+		return -1;
+	}
+	if (!S_ISDIR(st.st_mode) || st.st_uid != id->uid ||
+	    (st.st_mode & 022) != 0) {
+		log_warnx("config.root_invalid: the workspace root %s must be "
+			  "a directory of uid %u that others cannot write",
+		    dir, id->uid);
 		return -1;
 	}
 	return 0;
@@ -331,7 +343,7 @@ boot_prepare(struct parent *p)
 		if (look_up(p, kinds[i], p->boot.users[i]) == -1)
 			return -1;
 	p->ids[PROC_EXECD] = p->ids[PROC_PATHD];
-	if (state_dir(p) == -1 || workspace_root(p) == -1 ||
+	if (state_dir(p) == -1 || boot_workspaces(p, &p->boot) == -1 ||
 	    open_audits(p) == -1)
 		return -1;
 	return 0;

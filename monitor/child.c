@@ -126,6 +126,29 @@ send_journal(const struct boot *b, struct child *c)
 		child_send(c, PC_FD, fd, PFD_JOURNAL, 0, 0);
 }
 
+/* The lines about workspaces: those of the last run, and a new file. */
+static void
+send_sessions(const struct boot *b, struct child *c)
+{
+	static const int flags[] = {O_RDONLY | O_CREAT,
+	    O_WRONLY | O_APPEND | O_CREAT | O_TRUNC};
+	char path[ABX_PATH_MAX + 32];
+	uint32_t i;
+	int fd;
+
+	for (i = 0; i < nitems(flags); i++) {
+		snprintf(path, sizeof(path), "%s/%s", b->state_dir,
+		    i == 0 ? "sessions" : "sessions.new");
+		fd = open(path, flags[i] | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY,
+		    0600);
+		if (fd == -1) {
+			log_warn("%s", path);
+			return;
+		}
+		child_send(c, PC_FD, fd, PFD_SESSIONS, i, 0);
+	}
+}
+
 static void
 child_conf(struct parent *p, struct child *c, const struct boot *b)
 {
@@ -148,6 +171,7 @@ child_conf(struct parent *p, struct child *c, const struct boot *b)
 			send_fd(c, PFD_LISTEN, (uint32_t)i, p->socks[i]);
 		break;
 	case PROC_MONITOR:
+		send_sessions(b, c);
 		put_monitor(p, b, &w);
 		break;
 	case PROC_PATHD:

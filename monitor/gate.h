@@ -23,6 +23,7 @@ enum gate_state {
 	RS_ENDING,    /* FIN was seen, execd owes END */
 	RS_CANCELLED, /* withdrawn; the listener owes FIN */
 	RS_PROCESS,   /* no request any more: a process that runs on */
+	RS_JOB,	      /* no request: a worker looks after a workspace */
 	RS_COUNT
 };
 
@@ -55,6 +56,8 @@ enum gate_handler {
 	GH_END,
 	GH_EXEC_DONE,
 	GH_PROCESS_END,
+	GH_SPACE_ANS,
+	GH_JOB,
 	GH_DROP /* late answer to a withdrawn request: close and forget */
 };
 

@@ -5,6 +5,7 @@
  * through the gate to its handler.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@
 #include "monitor/proc.h"
 #include "monitor/sink.h"
 #include "monitor/work.h"
+#include "monitor/workspace.h"
 
 struct mon mon;
 
@@ -48,6 +50,7 @@ static const req_handler handlers[] = {
     [GH_FAILED] = worker_failed,
     [GH_END] = worker_end,
     [GH_EXEC_DONE] = proc_done,
+    [GH_SPACE_ANS] = workspace_list_ans,
 };
 
 void
@@ -121,8 +124,14 @@ dispatch(struct peer *p, struct imsg *m, const char **why)
 		state = RS_CANCELLED;
 	else if (r == NULL && p->kind == PROC_EXECD && answers_once(m->type))
 		state = RS_CANCELLED;
+	if (workspace_owes(p, m->id))
+		state = RS_JOB;
 	h = gate_check(p->kind, m->type, state);
 	*why = "not permitted now";
+	if (h == GH_JOB) {
+		*why = "malformed";
+		return workspace_job(p, m);
+	}
 	if (h == GH_PROCESS_END) {
 		*why = "malformed";
 		return proc_end(q, m);
@@ -319,6 +328,15 @@ static void
 mon_open(const struct proc_conf *pc)
 {
 	json_object_seed(0);
+	wsfile_open();
+}
+
+static int
+mon_fd(enum proc_fd kind, uint32_t index, int fd)
+{
+	if (kind != PFD_SESSIONS || fcntl(fd, F_SETFD, FD_CLOEXEC) == -1)
+		return -1;
+	return wsfile_fd(index, fd);
 }
 
 static void
@@ -339,11 +357,13 @@ mon_start(struct event_base *base, int sock)
 	audit_init();
 	sink_init(mon.base, mon.sinks.n);
 	proc_init();
+	workspace_init();
 }
 
 static void
 mon_shutdown(void)
 {
+	workspace_close();
 	proc_exit(0);
 }
 
@@ -353,6 +373,7 @@ main(int argc, char **argv)
 	static const struct proc_ops ops_table = {
 	    .name = "abx-monitor",
 	    .conf = mon_conf,
+	    .fd = mon_fd,
 	    .open = mon_open,
 	    .jail = mon_jail,
 	    .start = mon_start,

@@ -18,6 +18,7 @@
 struct event;
 struct event_base;
 struct proc;
+struct ws;
 
 /* A sibling process as the monitor sees it.  Snapshots and requests hold
  * references; a lost one stays until nobody does. */
@@ -87,6 +88,9 @@ struct req {
 	struct proc *waited; /* whose end it waits for, or NULL */
 	struct req *wait_next;
 	struct event *wait_timer;
+	struct ws *ws;	    /* that it runs in, or is about to; NULL */
+	int making;	    /* its directory, and pathd owes DONE */
+	struct ws *ws_wait; /* whose removal it waits for, or NULL */
 	char proc_mark[7]; /* how the id of its process begins, or "" */
 	/* how it went, for the audit */
 	uint16_t status; /* HTTP status answered, 0: none yet */
@@ -165,6 +169,8 @@ struct req *req_new(uint64_t lid);
 struct req *req_by_lid(uint64_t lid);
 struct req *req_by_rid(uint64_t rid);
 size_t req_count(void);
+/* A number towards the workers that no request has. */
+uint64_t req_number(void);
 /* Those of them that only wait for execd's END. */
 size_t req_ending(void);
 #define REQ_ENDING_MAX 1024

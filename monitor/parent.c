@@ -122,6 +122,18 @@ tell_posture(struct parent *p, const struct child *c)
 	wbuf_free(&w);
 }
 
+/* The monitor took the lines about workspaces over into the new file. */
+static void
+name_sessions(const struct parent *p)
+{
+	char from[ABX_PATH_MAX + 32], to[ABX_PATH_MAX + 32];
+
+	snprintf(from, sizeof(from), "%s/sessions.new", p->boot.state_dir);
+	snprintf(to, sizeof(to), "%s/sessions", p->boot.state_dir);
+	if (rename(from, to) == -1)
+		fatal("%s", to);
+}
+
 static void
 monitor_ready(struct parent *p)
 {
@@ -130,6 +142,7 @@ monitor_ready(struct parent *p)
 	size_t i;
 	int k;
 
+	name_sessions(p);
 	wbuf_init(&w, 16);
 	wput_u32(&w, p->epoch);
 	wput_u8(&w, 0);

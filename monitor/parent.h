@@ -98,6 +98,8 @@ struct parent {
 int boot_load(struct parent *, struct load *, char *const *envp);
 /* Look users up, make directories, open audit sinks.  0 or -1 (logged). */
 int boot_prepare(struct parent *);
+/* Make the directory for workspaces, when there is to be one.  0 or -1. */
+int boot_workspaces(const struct parent *, const struct boot *);
 /* A new descriptor of audit sink i, or -1 with errno. */
 int boot_open_audit(const struct parent *, size_t i);
 

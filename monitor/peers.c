@@ -14,6 +14,7 @@
 #include "monitor/mon.h"
 #include "monitor/proc.h"
 #include "monitor/work.h"
+#include "monitor/workspace.h"
 
 #define DEAF_BYTES (16U * 1024 * 1024)
 
@@ -266,6 +267,7 @@ worker_lost(struct req *r, void *arg)
 	if (work_run_lost(r, p) || r->peer != p)
 		return;
 	req_owed(r, NULL);
+	workspace_leave(&r->ws);
 	if (r->is_run && !r->end_seen) {
 		r->end_seen = 1;
 		r->end.flags = END_LOST;
@@ -327,6 +329,7 @@ peer_gone(struct peer *p)
 	} else {
 		proc_peer_lost(p);
 		req_each(worker_lost, p);
+		workspace_peer_lost(p);
 	}
 	peer_unref(p);
 }

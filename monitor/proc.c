@@ -18,10 +18,10 @@
 #include "common/proc.h"
 #include "monitor/mon.h"
 #include "monitor/proctab.h"
+#include "monitor/workspace.h"
 
-#define PROC_MAX 128	 /* in all: each keeps up to 2 MiB of output */
+#define PROC_MAX 128	 /* in all: each keeps up to two spools */
 #define PROC_MAX_EACH 64 /* of one principal */
-#define PROC_TTL_US (10ULL * 60 * 1000000)
 #define SWEEP_S 10
 
 static struct proctab tab = {NULL, 0, PROC_MAX, PROC_MAX_EACH};
@@ -34,6 +34,7 @@ forget(struct proc *p)
 	if (p->state == PROC_OVER && p->peer != NULL)
 		(void)peer_send(p->peer, ME_FORGET, p->run, -1, NULL);
 	limit_release(p->slot);
+	workspace_leave(&p->ws);
 	if (p->peer != NULL)
 		peer_unref(p->peer);
 	if (p->snap != NULL)
@@ -45,8 +46,12 @@ static void
 expire(void)
 {
 	struct proc *p;
+	uint64_t ttl;
 
-	while ((p = proctab_expired(&tab, proc_now_us(), PROC_TTL_US)) != NULL)
+	if (mon.cur == NULL)
+		return;
+	ttl = mon.cur->conf->process_ttl_ms * 1000;
+	while ((p = proctab_expired(&tab, proc_now_us(), ttl)) != NULL)
 		forget(p);
 }
 
@@ -125,6 +130,7 @@ proc_reserve(struct req *r)
 	    sizeof(p->program));
 	strlcpy(p->reqid, r->ask.reqid, sizeof(p->reqid));
 	strlcpy(p->remote, r->ask.remote, sizeof(p->remote));
+	strlcpy(p->session, ask_text(r, "session"), sizeof(p->session));
 	p->stdin_open = ask_bool(r, "stdin_open");
 	r->proc = p;
 	return 0;
@@ -153,6 +159,8 @@ proc_started(struct req *r, uint32_t pid)
 	/* it counts as long as it runs */
 	p->slot = r->slot;
 	r->slot = NULL;
+	p->ws = r->ws;
+	r->ws = NULL;
 	r->is_run = 0;
 	req_owed(r, NULL);
 	answer_json(r, 200, proc_json(p));
@@ -174,6 +182,7 @@ over(struct proc *p, const struct run_end *e)
 	proctab_ended(p, e, proc_now_us());
 	limit_release(p->slot);
 	p->slot = NULL;
+	workspace_leave(&p->ws);
 	audit_process(p);
 	proc_wake(p);
 }
@@ -221,6 +230,16 @@ proc_kill_all(void)
 
 	for (p = tab.all; p != NULL; p = p->next)
 		kill_proc(p);
+}
+
+void
+proc_kill_in(const struct ws *w)
+{
+	struct proc *p;
+
+	for (p = tab.all; p != NULL; p = p->next)
+		if (p->ws == w)
+			kill_proc(p);
 }
 
 void

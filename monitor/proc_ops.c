@@ -48,7 +48,12 @@ put_proc(struct wbuf *w, const struct proc *p, int brief)
 	json_raw_put(w, ",\"argv0\":");
 	json_str_put(w, p->argv0, strlen(p->argv0));
 	time_rfc3339(t, p->started, p->started_ns);
-	json_raw_put(w, ",\"session\":null,\"started\":\"");
+	json_raw_put(w, ",\"session\":");
+	if (p->session[0] != '\0')
+		json_str_put(w, p->session, strlen(p->session));
+	else
+		json_raw_put(w, "null");
+	json_raw_put(w, ",\"started\":\"");
 	json_raw_put(w, t);
 	json_raw_put(w, "\",\"result\":");
 	if (p->state == PROC_OVER)

@@ -22,6 +22,7 @@ struct limit_slot;
 struct peer;
 struct req;
 struct snap;
+struct ws;
 
 struct proc {
 	struct proc *next; /* newest first */
@@ -33,6 +34,7 @@ struct proc {
 	uint32_t pid;	       /* inside the sandbox */
 	char argv0[PROC_ARGV0_MAX + 1];
 	char program[ABX_PATH_MAX + 1];		   /* for the audit */
+	char session[ABX_ID_MAX + 1];		   /* "": none */
 	char reqid[ABX_REQID_LEN + 1], remote[64]; /* of its start */
 	int64_t started;			   /* seconds, UTC */
 	uint32_t started_ns;
@@ -43,6 +45,7 @@ struct proc {
 	struct peer *peer;	 /* a reference; NULL: its execd is gone */
 	struct snap *snap;	 /* a reference */
 	struct limit_slot *slot; /* concurrency that it takes, or NULL */
+	struct ws *ws;		 /* workspace that it runs in, or NULL */
 	struct req *waiters;
 };
 

@@ -89,6 +89,9 @@ needs_restart(const struct boot *a, const struct boot *b)
 			return "users";
 	if (strcmp(a->state_dir, b->state_dir) != 0)
 		return "state_dir";
+	if (a->workspace_root[0] != '\0' && b->workspace_root[0] != '\0' &&
+	    strcmp(a->workspace_root, b->workspace_root) != 0)
+		return "sandbox.workspace_root";
 	if (a->require != b->require)
 		return "sandbox.require";
 	if (!lists_equal(&a->audit, &b->audit))
@@ -214,6 +217,10 @@ load_next(struct parent *p)
 		snprintf(
 		    why, sizeof(why), "config.needs_restart: %s changed", key);
 		refuse(p, why);
+		return -1;
+	}
+	if (boot_workspaces(p, &p->next->boot) == -1) {
+		refuse(p, "config.root_invalid: sandbox.workspace_root");
 		return -1;
 	}
 	return 0;

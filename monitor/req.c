@@ -11,6 +11,7 @@
 #include "common/proc.h"
 #include "monitor/mon.h"
 #include "monitor/proc.h"
+#include "monitor/workspace.h"
 
 #define BUCKETS 256
 #define CANCELLED 4096 /* withdrawn ids that are remembered */
@@ -66,6 +67,12 @@ req_by_rid(uint64_t rid)
 		if (r->rid == rid)
 			return r;
 	return NULL;
+}
+
+uint64_t
+req_number(void)
+{
+	return next_rid++;
 }
 
 size_t
@@ -196,6 +203,8 @@ req_finish(struct req *r, const char *outcome)
 	idem_end(r);
 	proc_unwait(r);
 	proc_release(r);
+	workspace_unwait(r);
+	workspace_leave(&r->ws);
 	req_enter(r, RS_FREE);
 	live_bytes -= r->body_bytes;
 	unlink_req(r);

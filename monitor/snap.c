@@ -19,6 +19,7 @@
 #include "common/proc.h"
 #include "monitor/mon.h"
 #include "monitor/proc.h"
+#include "monitor/workspace.h"
 
 #define POLICY_MAX (32 * 1024 * 1024)
 
@@ -241,6 +242,7 @@ swap(void)
 	snap_configure_listener();
 	req_each(revoke_req, NULL);
 	proc_revoke();
+	workspace_reloaded();
 	tell_reloaded(mon.cur->epoch, 1, mon.cur->revision);
 	control_reloaded(1, mon.cur->revision);
 	snap_unref(old);
@@ -251,7 +253,8 @@ snap_worker_ready(void)
 {
 	if (mon.next != NULL && workers_ready(mon.next))
 		swap();
-	if (mon.announced || mon.cur == NULL || !workers_ready(mon.cur))
+	if (mon.announced || mon.cur == NULL || !workers_ready(mon.cur) ||
+	    !workspace_ready())
 		return;
 	mon.announced = 1;
 	if (proc_tell(PC_MON_READY, -1, mon.cur->revision, 64) == -1)

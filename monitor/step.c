@@ -13,6 +13,7 @@
 #include "common/log.h"
 #include "monitor/mon.h"
 #include "monitor/work.h"
+#include "monitor/workspace.h"
 
 /* ---- arguments as the caller gave them ---- */
 
@@ -130,6 +131,8 @@ decide(struct req *r, int *fd)
 		c = check_body(r);
 	if (c == C_OK)
 		c = limit_take(r, &retry);
+	if (c == C_OK && workspace_touch(r) == -1)
+		return;
 	if (c == C_OK)
 		work_start(r, fd);
 	else if (c == r->dec.code)

@@ -16,6 +16,7 @@
 #include "common/log.h"
 #include "monitor/mon.h"
 #include "monitor/proc.h"
+#include "monitor/workspace.h"
 
 static const struct facts *
 facts_of(const struct req *r, size_t path)
@@ -159,18 +160,24 @@ work_download(struct req *r, int *fd)
 void
 work_reopened(struct req *r, const struct facts *f, int *fd)
 {
-	int run = r->dec.cwd_item >= 0;
+	int run = r->dec.cwd_item >= 0, made = r->making;
 	const struct facts *was = &r->facts[reopened_item(r)];
 	const char *param = run ? "cwd" : r->dec.paths[0].param;
 
 	req_owed(r, NULL);
-	if (f->status != FS_OK || f->kind != was->kind || f->dev != was->dev ||
-	    f->ino != was->ino || f->missing != 0)
+	r->making = 0;
+	if (f->status != FS_OK || f->missing != 0 ||
+	    f->kind != (made ? FK_DIR : was->kind) ||
+	    (!made && (f->dev != was->dev || f->ino != was->ino)))
 		answer_error(r, C_POL_PATH_CHANGED, param, NULL, 0);
 	else if (*fd == -1)
 		answer_error(r, open_error(f->err), param, NULL, 0);
-	else if (run)
+	else if (run) {
+		r->dec.cwd.kind = f->kind;
+		r->dec.cwd.dev = f->dev;
+		r->dec.cwd.ino = f->ino;
 		work_run_reopened(r, fd);
+	}
 	else
 		answer_file(r, f, fd);
 }
@@ -420,6 +427,8 @@ static const struct {
     {OP_process_stdin, proc_stdin},
     {OP_process_wait, proc_wait},
     {OP_process_signal, proc_signal},
+    {OP_workspace_list, workspace_list},
+    {OP_workspace_delete, workspace_delete},
 };
 
 void

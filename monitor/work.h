@@ -39,6 +39,9 @@ enum code work_preconditions(const struct req *, uint16_t *flags);
 /* work_run.c */
 void work_run_start(struct req *, int *fd);
 void work_run_reopened(struct req *, int *fd);
+/* DONE of pathd for the workspace that r makes. */
+struct done;
+void work_run_made(struct req *, const struct done *);
 
 struct imsg;
 /* DENIED_ANS and DONE of pathd, and HELD: 0, or -1 for a breach. */

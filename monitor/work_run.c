@@ -19,10 +19,10 @@
 #include "monitor/mon.h"
 #include "monitor/proc.h"
 #include "monitor/work.h"
+#include "monitor/workspace.h"
 
 #define KILL_GRACE_MS 2000
 #define SPAWN_BYTES_MAX (8U * 1024 * 1024) /* execd takes no more */
-#define SPOOL_BYTES (1024 * 1024) /* kept of each stream of a process */
 
 int
 work_sealed(const void *p, size_t n)
@@ -104,7 +104,7 @@ send_bind(struct req *r, int *dirfd)
 	int rc;
 
 	b.rw = r->dec.cwd_readonly ? 0 : 1;
-	b.inner = r->dec.spawn.cwd; /* borrowed */
+	b.inner = r->facts[r->dec.cwd_item].path; /* borrowed */
 	wbuf_init(&w, IMSG_MAX_PAYLOAD);
 	spawn_bind_put(&w, &b);
 	rc = peer_send(r->snap->execd, ME_SPAWN_BIND, r->rid, *dirfd, &w);
@@ -226,6 +226,13 @@ bound(struct spawn *s, const struct conf *c)
 		s->procs = c->max_pids;
 }
 
+/* Its workspace is to be removed, and nothing more starts there. */
+static int
+ws_is_going(const struct req *r)
+{
+	return r->ws != NULL && r->ws->state != WS_KEPT;
+}
+
 static void
 spawn(struct req *r, int *dirfd)
 {
@@ -233,6 +240,10 @@ spawn(struct req *r, int *dirfd)
 	int keep = r->call.op == OP_process_start;
 	struct wbuf w;
 
+	if (ws_is_going(r)) {
+		answer_error(r, C_SRV_UNAVAILABLE, "session", NULL, 1);
+		return;
+	}
 	if (keep && proc_reserve(r) == -1)
 		return;
 	if (!peer_can_take(r->snap->execd) || !req_room_to_end(r)) {
@@ -247,7 +258,7 @@ spawn(struct req *r, int *dirfd)
 		s->flags |= SPAWN_STDIN;
 	if (keep) {
 		s->flags |= SPAWN_KEEP;
-		s->max_output = SPOOL_BYTES;
+		s->max_output = r->snap->conf->output_spool;
 	} else if (ask_bool(r, "stream") || (r->ask.flags & ASK_SSE) != 0)
 		s->flags |= SPAWN_STREAM;
 	if (order_put(&w, s) == -1)
@@ -284,7 +295,7 @@ denies_below(const struct req *r)
 	size_t i, k;
 
 	for (i = 0; i < d->deny.n; i++) {
-		if (!may_match(d->deny.v[i], d->spawn.cwd))
+		if (!may_match(d->deny.v[i], r->facts[d->cwd_item].path))
 			continue;
 		/* execd hides the service's own directories by itself */
 		for (k = 0, text = NULL; k < hidden->n; k++) {
@@ -398,6 +409,9 @@ go(struct req *r, const struct covers *now)
 	if (mon.panic) {
 		work_run_release(r);
 		refuse_layer(r, "{\"layer\":\"panic\"}");
+	} else if (ws_is_going(r)) {
+		work_run_release(r);
+		answer_error(r, C_SRV_UNAVAILABLE, "session", NULL, 1);
 	} else if (!covers_equal(&r->covers, now)) {
 		work_run_release(r);
 		answer_error(r, C_POL_PATH_CHANGED, "cwd", NULL, 0);
@@ -462,6 +476,36 @@ work_run_denied(struct req *r, struct imsg *m)
 	return 0;
 }
 
+/* The directory of a session that was not used before. */
+static void
+make_workspace(struct req *r)
+{
+	struct mutate m = {0};
+	struct wbuf w;
+
+	r->making = 1;
+	m.src.ref.root = r->dec.cwd.ref.root;
+	m.src.rel = r->dec.cwd.ref.sub; /* borrowed */
+	m.mode = 0700;
+	wbuf_init(&w, IMSG_MAX_PAYLOAD);
+	mutate_put(&w, &m);
+	work_send(r, r->snap->pathd, MP_MKDIR, -1, &w);
+	wbuf_free(&w);
+}
+
+void
+work_run_made(struct req *r, const struct done *d)
+{
+	req_owed(r, NULL);
+	/* several may be the first */
+	if (d->code == C_OK || d->code == C_FS_EXISTS) {
+		work_reopen(r, (size_t)r->dec.cwd_item, RESOLVE_OPENDIR);
+		return;
+	}
+	workspace_unmade(&r->ws);
+	answer_error(r, (enum code)d->code, "session", NULL, 0);
+}
+
 void
 work_run_start(struct req *r, int *fd)
 {
@@ -469,6 +513,11 @@ work_run_start(struct req *r, int *fd)
 
 	if (layers_missing(r, details, sizeof(details)))
 		refuse_layer(r, details);
+	else if (r->dec.spawn.session[0] != '\0' && workspace_begin(r) == -1)
+		return;
+	else if (r->ws != NULL &&
+		 r->facts[r->dec.cwd_item].kind == FK_MISSING)
+		make_workspace(r);
 	else if (r->dec.cwd_item < 0)
 		spawn(r, fd);
 	else if (*fd != -1 && r->plan.nitems == 1)

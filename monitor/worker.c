@@ -14,6 +14,7 @@
 #include "monitor/mon.h"
 #include "monitor/proc.h"
 #include "monitor/work.h"
+#include "monitor/workspace.h"
 
 /* ---- facts ---- */
 
@@ -250,16 +251,22 @@ worker_done(struct req *r, struct imsg *m)
 	rbuf_init(&b, m->payload, m->len);
 	if (done_get(&b, &d) == -1 || rget_end(&b) == -1)
 		return -1;
+	if (r->making) {
+		work_run_made(r, &d);
+		return 0;
+	}
 	/* for PUT, LIST and EDIT it only ever says a failure */
 	if (d.code == C_OK && (stream || r->call.op == OP_files_edit ||
-				  r->call.op == OP_files_archive))
+				  r->call.op == OP_files_archive ||
+				  r->call.op == OP_workspace_list))
 		return -1;
 	req_owed(r, NULL);
 	if (d.code != C_OK)
 		answer_error(r, (enum code)d.code,
 		    d.code == C_ARGS_INVALID && r->call.op == OP_files_search
 			? "pattern"
-			: r->dec.paths[0].param,
+			: r->dec.npaths == 0 ? NULL
+					     : r->dec.paths[0].param,
 		    NULL, 0);
 	else
 		answer_json(r, r->call.op == OP_files_mkdir ? 201 : 200,
@@ -337,6 +344,7 @@ run_over(struct req *r)
 {
 	req_owed(r, NULL);
 	r->is_run = 0;
+	workspace_leave(&r->ws);
 	if (r->state == RS_ENDING)
 		req_finish(r, answer_outcome(r));
 }
@@ -354,6 +362,7 @@ worker_failed(struct req *r, struct imsg *m)
 	work_run_unheld(r);
 	req_owed(r, NULL);
 	r->is_run = 0;
+	workspace_leave(&r->ws);
 	if (f.err != 0 || f.layer[0] != '\0')
 		log_debug("spawn: %s: %s", f.layer, strerror(f.err));
 	answer_error(r, (enum code)f.code, NULL, NULL, 0);
@@ -382,6 +391,7 @@ worker_end(struct req *r, struct imsg *m)
 	if (run_end_get(&b, &r->end) == -1 || rget_end(&b) == -1)
 		return -1;
 	r->end_seen = 1;
+	workspace_leave(&r->ws);
 	/* a process that nobody was told of */
 	if (r->proc != NULL)
 		(void)peer_send(r->peer, ME_FORGET, r->rid, -1, NULL);

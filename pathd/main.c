@@ -274,6 +274,22 @@ do_denied_long(struct imsg *m)
 }
 
 static int
+do_space_long(struct imsg *m)
+{
+	struct space q;
+	struct rbuf r;
+	int rc = -1;
+
+	rbuf_init(&r, m->payload, m->len);
+	if (space_get(&r, &q) == -1)
+		return -1;
+	if (rget_end(&r) == 0 && walk_root(&pd.roots, q.root) != NULL)
+		rc = pool_add(m->type, m->id, q.root, m->payload, m->len);
+	space_clear(&q);
+	return rc;
+}
+
+static int
 do_mutate(struct imsg *m)
 {
 	struct mutate mu;
@@ -335,6 +351,7 @@ static const struct {
     {MP_PUT_END, do_put_end},
     {MP_LIST, do_list_long},
     {MP_DENIED, do_denied_long},
+    {MP_SPACE, do_space_long},
     {MP_MKDIR, do_mutate},
     {MP_RENAME, do_mutate},
     {MP_UNLINK, do_mutate},

@@ -131,6 +131,8 @@ task_begins(const struct task *t)
 		return MP_ARCHIVE_ANS;
 	case MP_DENIED:
 		return MP_DENIED_ANS;
+	case MP_SPACE:
+		return MP_SPACE_ANS;
 	default:
 		return MP_DONE;
 	}
@@ -278,7 +280,7 @@ worker_answer(struct task *t, struct imsg *m)
 {
 	int last = m->type == MP_PUT_FIN || m->type == MP_DONE ||
 		   m->type == MP_EDIT_ANS || m->type == MP_ARCHIVE_ANS ||
-		   m->type == MP_DENIED_ANS;
+		   m->type == MP_DENIED_ANS || m->type == MP_SPACE_ANS;
 	int fd = m->fd;
 
 	if (t->begun ? m->type != MP_PUT_FIN || task_begins(t) != MP_PUT_ANS

@@ -18,6 +18,7 @@
 #include "pathd/dir.h"
 #include "pathd/edit.h"
 #include "pathd/journal.h"
+#include "pathd/space.h"
 #include "pathd/worker.h"
 
 #define SLICE_MS 5000	/* longest wait without a beat */
@@ -284,6 +285,25 @@ do_denied(struct job *j, struct rbuf *r)
 	denied_clear(&q);
 }
 
+static void
+do_space(struct job *j, struct rbuf *r)
+{
+	struct stopper stop = {job_stop, j};
+	struct space_ans ans;
+	struct space q;
+	struct wbuf w;
+
+	if (space_get(r, &q) == -1 || rget_end(r) == -1)
+		_exit(1);
+	space_run(j->pd, &q, &stop, &ans);
+	wbuf_init(&w, IMSG_MAX_PAYLOAD);
+	space_ans_put(&w, &ans);
+	job_send(j, MP_SPACE_ANS, -1, &w);
+	wbuf_free(&w);
+	space_ans_clear(&ans);
+	space_clear(&q);
+}
+
 typedef void (*job_run)(struct job *, struct rbuf *);
 
 static const struct {
@@ -303,6 +323,7 @@ static const struct {
     {MP_IMPORT, do_import},
     {PW_SWEEP, do_sweep},
     {MP_DENIED, do_denied},
+    {MP_SPACE, do_space},
 };
 
 static job_run

@@ -91,6 +91,20 @@ ceiling_admits(const struct policy *p, const char *path)
 	return !p->ceiling.has_roots;
 }
 
+/* The directory that a placeholder stands for is not there. */
+static int
+root_missing(const struct plan_item *item, const struct facts *f)
+{
+	const char *tail = facts_tail(f);
+	size_t n = *tail != '\0';
+
+	if (item->refs[f->ref].sub[0] == '\0')
+		return 0;
+	for (; *tail != '\0'; tail++)
+		n += *tail == '/';
+	return f->missing > n;
+}
+
 enum code
 path_admit(const struct policy *p, const struct pscope *s,
     const struct plan_item *item, const struct facts *f, uint16_t op,
@@ -111,7 +125,8 @@ path_admit(const struct policy *p, const struct pscope *s,
 	default:
 		return C_POL_PATH_NOT_ALLOWED;
 	}
-	if (!facts_sound(p, item, f) || !ceiling_admits(p, f->path))
+	if (!facts_sound(p, item, f) || !ceiling_admits(p, f->path) ||
+	    (!s->makes && root_missing(item, f)))
 		return C_POL_PATH_NOT_ALLOWED;
 	if (s->nosymlinks && f->symlink)
 		return C_POL_SYMLINK_DENIED;
@@ -297,12 +312,14 @@ op_outcome(const struct call *call, const struct plan_priv *priv,
 	return code;
 }
 
-/* A working directory must be one. */
+/* A working directory must be one; a workspace will be. */
 static enum code
-cwd_outcome(const struct facts *f)
+cwd_outcome(const struct pscope *s, const struct facts *f)
 {
 	if (f->status == FS_ERRNO)
 		return errno_code(f->err);
+	if (s != NULL && s->makes && f->missing == 1 && *facts_tail(f) == '\0')
+		return C_OK;
 	if (f->missing > 0)
 		return C_FS_NOT_FOUND;
 	return f->kind == FK_DIR ? C_OK : C_FS_NOT_DIRECTORY;
@@ -318,7 +335,7 @@ fs_outcome(const struct policy *p, const struct call *call,
 	size_t i;
 
 	if (cand->cwd.item >= 0) {
-		code = cwd_outcome(&facts[cand->cwd.item]);
+		code = cwd_outcome(cand_cwd(cand), &facts[cand->cwd.item]);
 		*param = "cwd";
 		if (code != C_OK)
 			return code;
@@ -330,7 +347,7 @@ fs_outcome(const struct policy *p, const struct call *call,
 		if (f->status == FS_ERRNO)
 			return errno_code(f->err);
 		if ((priv->values[i].param->roles & R_CWD) != 0 &&
-		    (code = cwd_outcome(f)) != C_OK)
+		    (code = cwd_outcome(cand_cwd(cand), f)) != C_OK)
 			return code;
 	}
 	*param = NULL;

@@ -161,8 +161,8 @@ word_ok_cb(void *arg, size_t word)
 		return 0;
 	f = &w->facts[item];
 	if (f->status != FS_OK ||
-	    path_admit(w->p, &w->cand->st->rule->commands.cwd,
-		&w->plan->items[item], f, w->call->op, 0) != C_OK)
+	    path_admit(w->p, cand_cwd(w->cand), &w->plan->items[item], f,
+		w->call->op, 0) != C_OK)
 		return 0;
 	return !deny_path(w->p, w->call->op, priv, f->path, &rule) &&
 	       !climbs_from_link(w, priv->cmd.words.v[word]);
@@ -284,7 +284,7 @@ spawn_env(const struct cscope *c, const struct args *args, const char *home,
 int
 command_spawn(const struct call *call, const struct plan_priv *priv,
     const struct pcand *cand, const struct argv_pat *win, const char *cwd,
-    struct decision *d)
+    const char *home, struct decision *d)
 {
 	const struct cscope *c = &cand->st->rule->commands;
 	struct spawn *s = &d->spawn;
@@ -302,7 +302,7 @@ command_spawn(const struct call *call, const struct plan_priv *priv,
 	s->cwd = strdup(cwd != NULL ? cwd : "/");
 	if (s->cwd == NULL || spawn_words(priv, c, win, s) == -1)
 		return -1;
-	return spawn_env(c, call->args, cwd != NULL ? cwd : "/tmp", &s->env);
+	return spawn_env(c, call->args, home != NULL ? home : "/tmp", &s->env);
 }
 
 /* ---- the command policy ---- */

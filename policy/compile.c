@@ -354,6 +354,16 @@ ceiling_copy(struct ceiling *dst, const struct ceiling *src)
 	return strlist_copy(&dst->roots, &src->roots);
 }
 
+static int
+workspace_dir(struct policy *p, const char *dir)
+{
+	char path[ABX_PATH_MAX + 1];
+
+	if (dir == NULL || path_normal_into(dir, path) == -1)
+		return 0;
+	return (p->ws_dir = strdup(path)) == NULL ? -1 : 0;
+}
+
 struct policy *
 policy_new(const struct conf *conf, struct findings *fs)
 {
@@ -364,7 +374,9 @@ policy_new(const struct conf *conf, struct findings *fs)
 		fs->nomem = 1;
 		return NULL;
 	}
-	if (ceiling_copy(&p->ceiling, &conf->rules->ceiling) == -1)
+	p->ws_root = -1;
+	if (ceiling_copy(&p->ceiling, &conf->rules->ceiling) == -1 ||
+	    workspace_dir(p, conf->workspace_root) == -1)
 		goto nomem;
 	p->filter =
 	    filter_new(&conf->filter, p->filter_fault, sizeof(p->filter_fault));
@@ -372,6 +384,16 @@ policy_new(const struct conf *conf, struct findings *fs)
 		goto nomem;
 	if (policy_rules(p, conf->rules, fs) == -1)
 		goto fail;
+	switch (session_root(p, conf->sandbox_enabled)) {
+	case -1:
+		goto nomem;
+	case 1:
+		findings_add(fs, FIND_ERROR, "config.root_invalid",
+		    conf->rules->sandbox_at.file, conf->rules->sandbox_at.line,
+		    conf->rules->sandbox_at.col,
+		    "there are too many roots to have one for workspaces");
+		goto fail;
+	}
 	if (policy_index(p) == -1)
 		goto nomem;
 	for (i = 0; i < conf->protect_dirs.n; i++)
@@ -415,6 +437,7 @@ policy_free(struct policy *p)
 	strlist_clear(&p->protect);
 	strlist_clear(&p->exec_dirs);
 	strlist_clear(&p->ceiling.roots);
+	free(p->ws_dir);
 	filter_free(p->filter);
 	free(p);
 }

@@ -137,6 +137,26 @@ place_why(const char *path, int template, size_t *fixed)
 	return NULL;
 }
 
+/* 1 for the directory of the workspaces, which a start makes; rest is what
+ * follows it. */
+static int
+is_made(const struct cload *cl, const char *norm, const char *rest)
+{
+	const char *dir = cl->c->workspace_root;
+	enum code code;
+	char *own;
+	int same;
+
+	if (dir == NULL && cl->w != NULL)
+		dir = cl->w->default_workspace_root;
+	if (dir == NULL || strncmp(rest, "{session}", 9) != 0 ||
+	    (own = path_normal(dir, &code)) == NULL)
+		return 0;
+	same = strcmp(own, norm) == 0;
+	free(own);
+	return same;
+}
+
 /* The one check of directories; exists: it must be there now. */
 static int
 check_place(struct cload *cl, const struct node *n, int template, int exists)
@@ -163,7 +183,7 @@ check_place(struct cload *cl, const struct node *n, int template, int exists)
 		check_fail(cl, n, "config.root_is_slash",
 		    "the whole file system is never a root");
 	else if (exists && !cl->canon && cl->w != NULL &&
-		 cl->w->dir_check != NULL &&
+		 cl->w->dir_check != NULL && !is_made(cl, norm, n->s + len) &&
 		 (error = cl->w->dir_check(norm, cl->w->arg)) != 0)
 		check_fail(cl, n, "config.root_invalid", strerror(error));
 	else

@@ -191,6 +191,17 @@ put_require(struct out *o, const void *obj)
 	return 1;
 }
 
+#define DAY_MS (24ULL * 3600 * 1000)
+#define SPOOL_HI (4ULL * 1024 * 1024) /* 128 processes keep two each */
+
+/* Of sessions. */
+static const struct ckey workspace_keys[] = {
+    {"max", K_U32, 0, OFF(ws_max), 1, ABX_MAX_WORKSPACES_EACH},
+    {"max_bytes", K_SIZE, CK_OPT0, OFF(ws_max_bytes), 1, 1ULL << 50},
+    {"ttl", K_MSEC, 0, OFF(ws_ttl_ms), 0, 366 * DAY_MS},
+    {NULL},
+};
+
 const struct ckey sandbox_keys[] = {
     {"capabilities", K_LATER},
     {"cpu_quota_percent", K_U32, CK_OPT0, OFF(cpu_percent), 1, 100000},
@@ -202,8 +213,8 @@ const struct ckey sandbox_keys[] = {
     {"max_pids", K_U32, 0, OFF(max_pids), 1, 1000000},
     {"network", K_LATER},
     {"output_scrub", K_LATER},
-    {"output_spool", K_LATER},
-    {"process_ttl", K_LATER},
+    {"output_spool", K_SIZE, 0, OFF(output_spool), 4096, SPOOL_HI},
+    {"process_ttl", K_MSEC, 0, OFF(process_ttl_ms), 1000, DAY_MS},
     {"profiles", K_LATER},
     {"protect", K_LIST, 0, OFF(protect_names), .check = check_protect},
     {"protect_absent", K_LATER},
@@ -214,7 +225,7 @@ const struct ckey sandbox_keys[] = {
     {"total_pids", K_U32, CK_OPT0, OFF(total_pids), 16, 1000000},
     {"ttl", K_LATER},
     {"unix_sockets", K_LATER},
-    {"workspace", K_LATER},
+    {"workspace", K_OBJ, .sub = workspace_keys},
     {"workspace_root", K_DIR, 0, OFF(workspace_root)},
     {NULL},
 };

@@ -40,6 +40,10 @@ conf_new(void)
 	c->tmp_size = 64 * 1024 * 1024;
 	c->require = REQUIRE_DEFAULT;
 	c->max_pids = 200;
+	c->output_spool = 1024 * 1024;
+	c->process_ttl_ms = 10 * 60 * 1000;
+	c->ws_max = 64;
+	c->ws_ttl_ms = 24 * 3600 * 1000;
 	for (i = 0; i < nitems(user_names); i++)
 		if ((c->users[i] = strdup(user_names[i])) == NULL)
 			break;

@@ -88,7 +88,7 @@ cwd_admit(const struct decider *de, const struct pcand *cand)
 	enum code code;
 	long rule;
 
-	code = slot_admit(de, &cand->st->rule->commands.cwd, &cand->cwd, R_CWD);
+	code = slot_admit(de, cand_cwd(cand), &cand->cwd, R_CWD);
 	if (code != C_OK || cand->cwd.item < 0)
 		return code;
 	f = &de->facts[cand->cwd.item];
@@ -117,8 +117,8 @@ stmt_admit(struct decider *de, const struct pcand *cand, enum code *fs,
 		const struct op_param *q = de->priv->values[i].param;
 
 		*param = q->name;
-		code =
-		    slot_admit(de, rule_scope(r, q), &cand->slots[i], q->roles);
+		code = slot_admit(
+		    de, cand_scope(cand, q), &cand->slots[i], q->roles);
 		if (code != C_OK)
 			return code;
 	}
@@ -172,7 +172,7 @@ static int
 path_fill(struct decider *de, const struct pcand *cand, size_t value)
 {
 	const struct op_param *q = de->priv->values[value].param;
-	const struct pscope *s = rule_scope(cand->st->rule, q);
+	const struct pscope *s = cand_scope(cand, q);
 	int item = cand->slots[value].item;
 	struct dpath *dp = &de->d->paths[de->d->npaths];
 
@@ -214,23 +214,37 @@ paths_fill(struct decider *de, const struct pcand *cand)
 }
 
 static int
-cwd_fill(struct decider *de, const struct pcand *cand, const char **cwd)
+known(const struct decider *de, const struct pslot *slot)
 {
-	const struct pslot *slot = &cand->cwd;
-	const struct facts *f;
+	return slot->item >= 0 && de->facts[slot->item].status == FS_OK;
+}
+
+/* Where the run begins, and its home: with a session the workspace, which is
+ * then what is bound. */
+static int
+cwd_fill(struct decider *de, const struct pcand *cand, const char **cwd,
+    const char **home)
+{
+	const struct pslot *slot = &cand->cwd, *bind;
+	const struct pscope *s = cand_cwd(cand);
 	size_t i;
 
-	*cwd = NULL;
+	*cwd = *home = NULL;
 	for (i = 0; i < de->priv->nvalues; i++)
 		if ((de->priv->values[i].param->roles & R_CWD) != 0)
 			slot = &cand->slots[i];
-	if (slot->item < 0 || de->facts[slot->item].status != FS_OK)
+	bind = s == &cand->ws ? &cand->cwd : slot;
+	if (s == NULL || !known(de, slot) || !known(de, bind))
 		return 0;
-	f = &de->facts[slot->item];
-	*cwd = f->path;
-	de->d->cwd_item = slot->item;
-	de->d->cwd_readonly = cand->st->rule->commands.cwd.readonly;
-	return target_fill(&de->d->cwd, &de->plan->items[slot->item], f);
+	*cwd = de->facts[slot->item].path;
+	*home = de->facts[bind->item].path;
+	de->d->cwd_item = bind->item;
+	de->d->cwd_readonly = s->readonly;
+	if (s == &cand->ws)
+		strlcpy(de->d->spawn.session, de->priv->workspace,
+		    sizeof(de->d->spawn.session));
+	return target_fill(&de->d->cwd, &de->plan->items[bind->item],
+	    &de->facts[bind->item]);
 }
 
 /* Ops that look at more than the paths they name. */
@@ -243,14 +257,14 @@ needs_denies(const struct op *op)
 }
 
 static int
-scope_texts(const struct decider *de, const struct prule *r)
+scope_texts(const struct decider *de, const struct pcand *cand)
 {
 	const struct op_param *q;
 	const struct pscope *s;
 	int bad = 0;
 
 	for (q = ops[de->call->op].params; q->name != NULL && bad == 0; q++) {
-		s = rule_scope(r, q);
+		s = cand_scope(cand, q);
 		if (s != NULL)
 			bad = pglobs_texts(de->p, &s->deny, s->roots, s->nroots,
 			    &de->priv->subs, &de->d->deny);
@@ -260,14 +274,14 @@ scope_texts(const struct decider *de, const struct prule *r)
 
 /* 0, -1 out of memory, 1 when the set is too large to be handed on. */
 static int
-denies_fill(struct decider *de, const struct prule *r)
+denies_fill(struct decider *de, const struct pcand *cand)
 {
 	size_t i, bytes = 0;
 	int bad;
 
 	if (!needs_denies(&ops[de->call->op]))
 		return 0;
-	bad = scope_texts(de, r);
+	bad = scope_texts(de, cand);
 	if (bad == 0)
 		bad = deny_texts(de->p, de->call->op, de->priv, &de->d->deny);
 	if (bad != 0)
@@ -301,7 +315,7 @@ static int
 winner_fill(struct decider *de, const struct pcand *cand)
 {
 	struct decision *d = de->d;
-	const char *cwd;
+	const char *cwd, *home;
 	int r;
 
 	d->allowed = 1;
@@ -309,7 +323,7 @@ winner_fill(struct decider *de, const struct pcand *cand)
 	bound_call(de->call, cand->st, d);
 	if (paths_fill(de, cand) == -1)
 		return -1;
-	r = denies_fill(de, cand->st->rule);
+	r = denies_fill(de, cand);
 	if (r == -1)
 		return -1;
 	if (r == 1) {
@@ -325,9 +339,9 @@ winner_fill(struct decider *de, const struct pcand *cand)
 		return 0;
 	}
 	if (de->priv->cmd.given &&
-	    (cwd_fill(de, cand, &cwd) == -1 ||
-		command_spawn(de->call, de->priv, cand, de->win, cwd, d) ==
-		    -1 ||
+	    (cwd_fill(de, cand, &cwd, &home) == -1 ||
+		command_spawn(de->call, de->priv, cand, de->win, cwd, home,
+		    d) == -1 ||
 		command_filter(de->p, de->call, d) == -1))
 		return -1;
 	if (d->code == C_OK && ops[de->call->op].stream == S_FILE &&

@@ -90,7 +90,8 @@ int argv_pat_progs(const struct argv_pat *, const char *argv0,
 
 /* ---- scope.c: compiled path scopes ---- */
 
-enum root_tmpl { TMPL_NONE, TMPL_ID, TMPL_SESSION };
+/* TMPL_WORKSPACE: a session below sandbox.workspace_root */
+enum root_tmpl { TMPL_NONE, TMPL_ID, TMPL_SESSION, TMPL_WORKSPACE };
 struct scope_root {
 	uint32_t root;
 	enum root_tmpl tmpl;
@@ -111,10 +112,11 @@ struct pscope {
 	struct pglobs deny;
 	uint64_t max_bytes;
 	int readonly, nosymlinks, create_dirs, hardlinks;
+	int makes; /* the call makes its workspace when it is not there */
 };
 /* Values of the templates for one call; NULL when absent or unsafe. */
 struct subs {
-	const char *id, *session;
+	const char *id, *session, *workspace;
 };
 
 struct policy;
@@ -229,6 +231,8 @@ struct policy {
 	struct ceiling ceiling;
 	struct filter *filter;	/* command_policy */
 	char filter_fault[400]; /* why its custom rules are left out, or "" */
+	char *ws_dir;		/* sandbox.workspace_root, or NULL */
+	long ws_root;		/* the root that it is, -1: none is needed */
 };
 /* Number of a root directory, a new one when it is not there; -1 when out of
  * memory, -2 when there are too many. */
@@ -278,7 +282,12 @@ struct pslot {
 struct pcand {
 	const struct stmt *st;
 	struct pslot *slots; /* one a value, borrowed */
-	struct pslot cwd;    /* implicit cwd; item -1 and C_OK: none needed */
+	/* implicit cwd, and with a session its workspace in any case; item -1
+	 * and C_OK: none needed */
+	struct pslot cwd;
+	/* with a session: the scope of cwd over the workspace, borrowed;
+	 * nroots 0: none */
+	struct pscope ws;
 	struct pslot *words; /* one a word, NULL: no {path} may match */
 	int words_full;	     /* too many words to resolve */
 };
@@ -293,6 +302,8 @@ struct cmdline {
 struct plan_priv {
 	uint64_t who_bits;
 	struct subs subs;
+	char workspace[ABX_WORKSPACE_LEN + 1]; /* "": no session */
+	struct scope_root ws_root;
 	struct pvalue *values;
 	size_t nvalues;
 	struct cmdline cmd;
@@ -309,6 +320,23 @@ struct plan_priv {
 	const char *reason, *param;
 	int mounted;
 };
+
+/* ---- session.c ---- */
+
+/* Take the session of a call, when its operation knows one, and work out the
+ * workspace.  C_OK or C_ARGS_INVALID. */
+enum code session_take(
+    const struct policy *, const struct call *, struct plan_priv *);
+/* The workspace in the place of a candidate's cwd scope. */
+void session_scope(const struct policy *, struct plan_priv *, struct pcand *);
+/* The root for workspaces, when some rule needs one: 0, -1 out of memory, 1
+ * when there are too many. */
+int session_root(struct policy *, int exec);
+
+/* The scope of a candidate's working directory, or NULL; and that which a path
+ * parameter goes through. */
+const struct pscope *cand_cwd(const struct pcand *);
+const struct pscope *cand_scope(const struct pcand *, const struct op_param *);
 
 /* ---- cands.c ---- */
 
@@ -364,10 +392,10 @@ int cmdline_denied(const struct cmdline *, struct argv_pat *const *, size_t n,
 enum code command_admit(const struct policy *, const struct call *,
     const struct plan *, const struct pcand *, const struct facts *,
     const struct argv_pat **win, const char **param);
-/* Fill the spawn of a decision: 0 or -1.  cwd NULL: none. */
+/* Fill the spawn of a decision: 0 or -1.  cwd and home NULL: none. */
 int command_spawn(const struct call *, const struct plan_priv *,
     const struct pcand *, const struct argv_pat *win, const char *cwd,
-    struct decision *);
+    const char *home, struct decision *);
 /* Hold what is to be run against the command policy: 0, or -1 out of
  * memory. */
 int command_filter(

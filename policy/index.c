@@ -128,23 +128,30 @@ bits_of(const struct stmt *st, size_t n, uint64_t **out)
 /* ---- anchors and programs ---- */
 
 static int
-add_roots(struct opidx *x, const struct pscope *s)
+add_root(struct opidx *x, const struct scope_root *root)
 {
 	struct scope_root *sr;
-	size_t i, j;
+	size_t j;
 
-	for (i = 0; i < s->nroots; i++) {
-		for (j = 0; j < x->nroots; j++)
-			if (x->roots[j].root == s->roots[i].root &&
-			    x->roots[j].tmpl == s->roots[i].tmpl)
-				break;
-		if (j < x->nroots)
-			continue;
-		sr = grow((void **)&x->roots, &x->nroots, sizeof(*sr));
-		if (sr == NULL)
+	for (j = 0; j < x->nroots; j++)
+		if (x->roots[j].root == root->root &&
+		    x->roots[j].tmpl == root->tmpl)
+			return 0;
+	sr = grow((void **)&x->roots, &x->nroots, sizeof(*sr));
+	if (sr == NULL)
+		return -1;
+	*sr = *root;
+	return 0;
+}
+
+static int
+add_roots(struct opidx *x, const struct pscope *s)
+{
+	size_t i;
+
+	for (i = 0; i < s->nroots; i++)
+		if (add_root(x, &s->roots[i]) == -1)
 			return -1;
-		*sr = s->roots[i];
-	}
 	return 0;
 }
 
@@ -172,8 +179,9 @@ strlist_join(struct strlist *dst, const struct strlist *src)
 }
 
 static int
-index_anchors(struct opidx *x, const struct op *op)
+index_anchors(const struct policy *p, struct opidx *x, const struct op *op)
 {
+	const struct scope_root ws = {(uint32_t)p->ws_root, TMPL_WORKSPACE};
 	const struct op_param *param;
 	const struct pscope *s;
 	size_t i;
@@ -186,8 +194,10 @@ index_anchors(struct opidx *x, const struct op *op)
 			if (s != NULL && add_roots(x, s) == -1)
 				return -1;
 		}
-		if ((op->needs & N_COMMANDS) != 0 && r->has_commands &&
-		    strlist_join(&x->exec_dirs, &r->commands.exec_dirs) == -1)
+		if ((op->needs & N_COMMANDS) == 0 || !r->has_commands)
+			continue;
+		if (strlist_join(&x->exec_dirs, &r->commands.exec_dirs) == -1 ||
+		    (p->ws_root >= 0 && add_root(x, &ws) == -1))
 			return -1;
 	}
 	return 0;
@@ -238,6 +248,10 @@ mark_op(struct policy *p, uint16_t op)
 
 	if ((ops[op].flags & OF_LATER) != 0 || x->removed != NULL)
 		return 0;
+	if ((ops[op].needs & N_COMMANDS) != 0 && x->nallow > 0 &&
+	    p->ws_root >= 0)
+		p->roots[p->ws_root].writable = p->roots[p->ws_root].exec =
+		    p->roots[p->ws_root].exec_rw = 1;
 	for (i = 0; i < x->nallow; i++)
 		for (param = ops[op].params; param->name != NULL; param++) {
 			s = rule_scope(x->allow[i].rule, param);
@@ -277,7 +291,7 @@ policy_index(struct policy *p)
 			return -1;
 		if (cands_index(p, op, x) == -1)
 			return -1;
-		if (index_anchors(x, &ops[op]) == -1 || mark_op(p, op) == -1)
+		if (index_anchors(p, x, &ops[op]) == -1 || mark_op(p, op) == -1)
 			return -1;
 	}
 	return 0;

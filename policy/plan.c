@@ -252,7 +252,7 @@ static int
 value_fill(struct planner *pl, struct pcand *cand, size_t value)
 {
 	const struct pvalue *v = &pl->priv->values[value];
-	const struct pscope *s = rule_scope(cand->st->rule, v->param);
+	const struct pscope *s = cand_scope(cand, v->param);
 	struct pslot *slot = &cand->slots[value];
 	const char *lexical = v->norm;
 	char path[ABX_PATH_MAX + 1];
@@ -328,8 +328,7 @@ word_fill(struct planner *pl, struct pcand *cand, size_t i, const char *cwd)
 			   : path_join_into(cwd, word, path);
 	if (r == -1)
 		return 0;
-	if (slot_fill(pl, &cand->st->rule->commands.cwd, path, 0, NULL,
-		&cand->words[i]) == -1)
+	if (slot_fill(pl, cand_cwd(cand), path, 0, NULL, &cand->words[i]) == -1)
 		return -1;
 	if (cand->words[i].code == C_ARGS_TOO_LARGE)
 		cand->words_full = 1;
@@ -375,17 +374,18 @@ static int
 command_fill(struct planner *pl, struct pcand *cand)
 {
 	const struct cscope *c = &cand->st->rule->commands;
+	const struct pscope *s = cand_cwd(cand);
 	const struct pslot *slot;
 	char path[ABX_PATH_MAX + 1];
 	size_t i;
 
-	if (!cand->st->rule->has_commands || !c->has_cwd)
+	if (s == NULL)
 		return 0;
-	if (!cwd_given(pl->priv, cand, &slot)) {
-		cand->cwd.code = pscope_anchor(
-		    pl->p, &c->cwd, &pl->priv->subs, 0, ".", path);
+	if (!cwd_given(pl->priv, cand, &slot) || s == &cand->ws) {
+		cand->cwd.code =
+		    pscope_anchor(pl->p, s, &pl->priv->subs, 0, ".", path);
 		if (cand->cwd.code == C_OK &&
-		    slot_fill(pl, &c->cwd, path, 0, NULL, &cand->cwd) == -1)
+		    slot_fill(pl, s, path, 0, NULL, &cand->cwd) == -1)
 			return -1;
 	}
 	if (slot->item < 0 || pl->priv->cmd.shell)
@@ -426,6 +426,8 @@ cands_fill(struct planner *pl)
 		struct pcand *cand = &priv->cands[i];
 
 		cand->slots = priv->slots + i * priv->nvalues;
+		if (priv->cmd.given)
+			session_scope(pl->p, priv, cand);
 		for (v = 0; v < priv->nvalues; v++) {
 			if (value_fill(pl, cand, v) == -1)
 				return -1;
@@ -469,6 +471,10 @@ args_take(struct planner *pl, enum code *late, const char **late_param)
 	*code = schema_check(pl->call->op, pl->call->args, param);
 	if (*code != C_OK)
 		return 0;
+	if ((*code = session_take(pl->p, pl->call, pl->priv)) != C_OK) {
+		*param = "session";
+		return 0;
+	}
 	if (values_collect(pl, late, late_param) == -1)
 		return -1;
 	if (*late != C_OK && *late != C_POL_PATH_INVALID) {
@@ -548,8 +554,6 @@ policy_plan(const struct policy *p, const struct call *call, struct plan *plan)
 	priv->who_bits = principal_bits(call->who);
 	if (safe_component(call->who->id))
 		priv->subs.id = call->who->id;
-	if (call->session != NULL && safe_component(call->session))
-		priv->subs.session = call->session;
 	if (plan_steps(&pl) == -1) {
 		plan_clear(plan);
 		return -1;

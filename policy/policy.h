@@ -140,8 +140,14 @@ struct conf {
 	uint64_t total_memory;
 	uint32_t total_pids, total_cpu;
 	struct strlist protect_names; /* sandbox.protect */
-	struct filter_conf filter;    /* command_policy */
-	struct conf_rules *rules;     /* opaque */
+	uint64_t output_spool;	      /* bytes a stream of a process */
+	uint64_t process_ttl_ms;      /* that an ended one is remembered */
+	/* workspaces of sessions: how many of one principal, how large
+	 * (0: whatever), and how long unused (0: for ever) */
+	uint32_t ws_max;
+	uint64_t ws_max_bytes, ws_ttl_ms;
+	struct filter_conf filter; /* command_policy */
+	struct conf_rules *rules;  /* opaque */
 };
 
 /*
@@ -196,6 +202,14 @@ void policy_root(const struct policy *, size_t, struct policy_root *);
 /* The canonical spelling that pathd found; both spellings are accepted as a
  * prefix from then on.  0, or -1 when out of memory or no such root. */
 int policy_set_root(struct policy *, size_t, const char *canonical);
+/* The root below which the workspaces of sessions lie, -1: none is needed. */
+long policy_workspaces(const struct policy *);
+/* 1 when a name may be that of a session. */
+int session_ok(const char *);
+/* The name of the directory of a session's workspace: 0, or -1 when one of
+ * the two is longer than ABX_ID_MAX. */
+int workspace_name(const char *principal, const char *session,
+    char out[ABX_WORKSPACE_LEN + 1]);
 /* Directories that execd must see besides (exec_dirs outside /usr): new
  * borrowed list. */
 const struct strlist *policy_exec_dirs(const struct policy *);
@@ -238,7 +252,7 @@ struct call {
 	uint16_t op; /* OP_NONE: unknown */
 	const struct args *args;
 	const struct principal *who;
-	const char *session; /* or NULL */
+	const char *session; /* where the arguments name none; or NULL */
 	int explain;	     /* try every statement, for the trace */
 };
 
@@ -310,10 +324,12 @@ struct decision {
 	uint32_t concurrency;
 	const char *limit_key;
 	/* commands */
-	struct spawn spawn; /* progs, argv, env, limits; cwd set to the
-				canonical cwd or "/" */
-	long cwd_item;	    /* facts index of the cwd, -1: none */
-	struct target cwd;  /* valid when cwd_item >= 0 */
+	struct spawn spawn; /* progs, argv, env, limits, session; cwd set to
+				the canonical cwd or "/" */
+	/* what is bound: the cwd, with a session its workspace, which contains
+	 * the cwd and is made when its facts say that it is missing */
+	long cwd_item;	   /* its facts, -1: none */
+	struct target cwd; /* valid when cwd_item >= 0 */
 	int cwd_readonly;
 	struct strlist rules; /* of the command policy that matched, by name */
 	struct dtrace *trace; /* with explain every statement, in order */

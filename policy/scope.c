@@ -206,6 +206,9 @@ root_parse(struct policy *p, const char *text, int anywhere,
 		sr->tmpl = TMPL_SESSION;
 	if (sr->tmpl != TMPL_NONE)
 		*last = '\0';
+	if (sr->tmpl == TMPL_SESSION && p->ws_dir != NULL &&
+	    strcmp(path, p->ws_dir) == 0)
+		sr->tmpl = TMPL_WORKSPACE;
 	*why = "{principal.id} and {session} stand alone as the last component";
 	if (path[0] == '\0' || strchr(path, '{') != NULL)
 		return -1;
@@ -216,6 +219,8 @@ root_parse(struct policy *p, const char *text, int anywhere,
 	if (n < 0)
 		return -1;
 	sr->root = (uint32_t)n;
+	if (sr->tmpl == TMPL_WORKSPACE)
+		p->ws_root = n;
 	return 0;
 }
 
@@ -292,6 +297,8 @@ root_sub(const struct scope_root *sr, const struct subs *subs)
 		return subs->id;
 	case TMPL_SESSION:
 		return subs->session;
+	case TMPL_WORKSPACE:
+		return subs->workspace;
 	case TMPL_NONE:
 		break;
 	}

@@ -56,6 +56,8 @@ OWNING(bulk)
 OWNING(edit)
 OWNING(edit_fin)
 OWNING(pack_fin)
+OWNING(space)
+OWNING(space_ans)
 PLAIN(done)
 PLAIN(exec_hello)
 OWNING(spawn_bind)
@@ -203,6 +205,8 @@ static const struct kind {
     O(edit, MP_EDIT),
     O(edit_fin, MP_EDIT_ANS),
     O(pack_fin, MP_ARCHIVE_ANS),
+    O(space, MP_SPACE),
+    O(space_ans, MP_SPACE_ANS),
 };
 #undef O
 #undef P

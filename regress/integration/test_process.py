@@ -131,7 +131,7 @@ class Life(Process):
         for args, status_, code in (
                 ({"argv": ["id"]}, 403, "policy.command_not_allowed"),
                 ({}, 400, "args.invalid"),
-                ({"argv": ["true"], "session": "s"}, 400, "args.unknown"),
+                ({"argv": ["true"], "session": "a/b"}, 400, "args.invalid"),
                 ({"argv": ["true"], "stdin_open": "yes"}, 400, "args.type")):
             r = self.svc.rpc("process.start", args)
             self.eq((r.status, r.code), (status_, code), args)

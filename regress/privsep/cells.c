@@ -57,6 +57,7 @@ static const struct {
     {PROC_PATHD, MP_EDIT_ANS,    ".................y.y......"},
     {PROC_PATHD, MP_ARCHIVE_ANS, ".................y.y......"},
     {PROC_PATHD, MP_DENIED_ANS,  ".................y.yy.y..."},
+    {PROC_PATHD, MP_SPACE_ANS,   ".................y.y......"},
     {PROC_EXECD, ME_STARTED,     "..........y.y...y.y......."},
     {PROC_EXECD, ME_RUN,         "...........y.y..y.y......y"},
     {PROC_EXECD, ME_IN,          "..............y.y.y......."},

@@ -169,6 +169,29 @@ say_roots(struct puppet *p)
 	wbuf_free(&w);
 }
 
+/* The monitor asks once which workspaces there are, before it is ready. */
+static void
+say_spaces(struct puppet *p)
+{
+	struct space_ans none = {0};
+	const char *work = stage_path(p->st, "work");
+	struct wbuf w;
+	uint64_t id;
+	uint32_t i;
+
+	for (i = 0; i < p->nroots; i++)
+		if (strcmp(p->roots[i].path, work) == 0)
+			break;
+	if (p->listed || i == p->nroots)
+		return;
+	p->listed = 1;
+	id = puppet_hear(p, MP_SPACE)->id;
+	wbuf_init(&w, IMSG_MAX_PAYLOAD);
+	space_ans_put(&w, &none);
+	puppet_say(p, 0, MP_SPACE_ANS, id, -1, w.p, w.len);
+	wbuf_free(&w);
+}
+
 static void
 say_hello(struct puppet *p)
 {
@@ -200,6 +223,7 @@ puppet_take(struct puppet *p)
 	switch (p->kind) {
 	case PROC_PATHD:
 		say_roots(p);
+		say_spaces(p);
 		break;
 	case PROC_EXECD:
 		say_hello(p);

@@ -20,6 +20,7 @@ struct puppet {
 	pid_t pid;	     /* of the stand-in */
 	struct imsgbuf *up;  /* to abxd */
 	struct imsgbuf *mon; /* to the monitor, NULL before START */
+	int listed;	     /* pathd: it said which workspaces there are */
 	uint32_t nroots;     /* pathd: of its configuration */
 	struct boot_path roots[8];
 };

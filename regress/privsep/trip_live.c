@@ -320,13 +320,14 @@ live_descriptors(void **state)
 	/* parent, listener, pathd, execd, abxctl's door */
 	check_table("abx-monitor", kid("abx-monitor"),
 	    STDIO LOOP LOG "log/audit\n" WAKE
-			   "socket\nsocket\nsocket\nsocket\nsocket\n");
-	/* two roots; parent, monitor, two workers */
+			   "socket\nsocket\nsocket\nsocket\nsocket\n"
+			   "state/sessions\n");
+	/* two roots and that of the workspaces; parent, monitor, two workers */
 	check_table("abx-pathd", kid("abx-pathd"),
 	    STDIO LOG WAKE "r\nsocket\nsocket\nsocket\nsocket\n"
-			   "state/pathd.journal\nw\n");
+			   "state/pathd.journal\nw\nwork\n");
 	check_table("a worker", worker(),
-	    STDIO LOG "r\nsocket\nstate/pathd.journal\nw\n");
+	    STDIO LOG "r\nsocket\nstate/pathd.journal\nw\nwork\n");
 	/* parent, monitor; what bubblewrap is given */
 	check_table("abx-execd", kid("abx-execd"),
 	    STDIO STDIO "/run/abx-empty\n/run/abx-empty.file\n"

@@ -131,6 +131,9 @@ to_pathd(const struct imsg *m)
 	case MP_DENIED:
 		DECODE(denied);
 		break;
+	case MP_SPACE:
+		DECODE(space);
+		break;
 	case MP_MKDIR:
 	case MP_RENAME:
 	case MP_UNLINK:

@@ -4,8 +4,8 @@
  * The gate over its whole matrix, against an expectation written by hand and
  * not taken from the table.  A string has one letter a state, in the order of
  * enum gate_state: free, resolve, reopen, work, cover, body, commit,
- * answered, ending, cancelled, process; '.' is refused, 'y' is handled, 'd' is
- * dropped.
+ * answered, ending, cancelled, process, job; '.' is refused, 'y' is handled,
+ * 'd' is dropped.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,31 +24,32 @@ static const struct {
 	uint16_t type;
 	const char *want;
 } rows[] = {
-    {PROC_LISTENER, LM_ASK, "y.........."},
-    {PROC_LISTENER, LM_PUT_END, ".....y.y..."},
-    {PROC_LISTENER, LM_CANCEL, ".yyyyyyy..."},
-    {PROC_LISTENER, LM_FIN, ".......y.y."},
-    {PROC_LISTENER, LM_RESULT, ".......y..."},
-    {PROC_LISTENER, LM_REJECTS, "y.........."},
-    {PROC_LISTENER, LM_PEER, "y.........."},
-    {PROC_LISTENER, LM_PEER_GONE, "y.........."},
-    {PROC_PATHD, MP_ROOTS_OK, "y.........."},
-    {PROC_PATHD, MP_FACTS, ".yy......d."},
-    {PROC_PATHD, MP_PUT_ANS, "...y.....d."},
-    {PROC_PATHD, MP_PUT_FIN, ".....yy..d."},
-    {PROC_PATHD, MP_LIST_ANS, "...y.....d."},
-    {PROC_PATHD, MP_DONE, "...yy....d."},
-    {PROC_PATHD, MP_EDIT_ANS, "...y.....d."},
-    {PROC_PATHD, MP_ARCHIVE_ANS, "...y.....d."},
-    {PROC_PATHD, MP_DENIED_ANS, "....y....d."},
-    {PROC_EXECD, ME_HELD, "...y....dd."},
-    {PROC_EXECD, ME_HELLO, "y.........."},
-    {PROC_EXECD, ME_STARTED, "...y....dd."},
-    {PROC_EXECD, ME_RUN, "...y....dd."},
-    {PROC_EXECD, ME_IN, "...y....dd."},
-    {PROC_EXECD, ME_FAILED, "...yy..yyy."},
-    {PROC_EXECD, ME_END, "...y...yyyy"},
-    {PROC_EXECD, ME_DONE, "...y.....d."},
+    {PROC_LISTENER, LM_ASK, "y..........."},
+    {PROC_LISTENER, LM_PUT_END, ".....y.y...."},
+    {PROC_LISTENER, LM_CANCEL, ".yyyyyyy...."},
+    {PROC_LISTENER, LM_FIN, ".......y.y.."},
+    {PROC_LISTENER, LM_RESULT, ".......y...."},
+    {PROC_LISTENER, LM_REJECTS, "y..........."},
+    {PROC_LISTENER, LM_PEER, "y..........."},
+    {PROC_LISTENER, LM_PEER_GONE, "y..........."},
+    {PROC_PATHD, MP_ROOTS_OK, "y..........."},
+    {PROC_PATHD, MP_FACTS, ".yy......d.."},
+    {PROC_PATHD, MP_PUT_ANS, "...y.....d.."},
+    {PROC_PATHD, MP_PUT_FIN, ".....yy..d.."},
+    {PROC_PATHD, MP_LIST_ANS, "...y.....d.."},
+    {PROC_PATHD, MP_DONE, "...yy....d.y"},
+    {PROC_PATHD, MP_EDIT_ANS, "...y.....d.."},
+    {PROC_PATHD, MP_ARCHIVE_ANS, "...y.....d.."},
+    {PROC_PATHD, MP_DENIED_ANS, "....y....d.."},
+    {PROC_PATHD, MP_SPACE_ANS, "...y.....d.y"},
+    {PROC_EXECD, ME_HELD, "...y....dd.."},
+    {PROC_EXECD, ME_HELLO, "y..........."},
+    {PROC_EXECD, ME_STARTED, "...y....dd.."},
+    {PROC_EXECD, ME_RUN, "...y....dd.."},
+    {PROC_EXECD, ME_IN, "...y....dd.."},
+    {PROC_EXECD, ME_FAILED, "...yy..yyy.."},
+    {PROC_EXECD, ME_END, "...y...yyyy."},
+    {PROC_EXECD, ME_DONE, "...y.....d.."},
 };
 
 static const char *
@@ -59,7 +60,7 @@ expected(enum proc_kind from, uint16_t type)
 	for (i = 0; i < nitems(rows); i++)
 		if (rows[i].from == from && rows[i].type == type)
 			return rows[i].want;
-	return "...........";
+	return "............";
 }
 
 static void
