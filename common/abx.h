@@ -12,16 +12,16 @@
 
 #define ABX_VERSION "0.1.0"
 
-#define ABX_PATH_MAX 4096    /* bytes of a path, without the NUL */
-#define ABX_PATH_SEGS 256    /* segments of a path */
-#define ABX_GLOB_STARSTARS 3 /* "**" segments in one pattern */
-#define ABX_TOKEN_MAX 512    /* bytes of a presented credential */
-#define ABX_WORKSPACE_LEN 32 /* hex digits of a workspace's name */
+#define ABX_PATH_MAX 4096	    /* bytes of a path, without the NUL */
+#define ABX_PATH_SEGS 256	    /* segments of a path */
+#define ABX_GLOB_STARSTARS 3	    /* "**" segments in one pattern */
+#define ABX_TOKEN_MAX 512	    /* bytes of a presented credential */
+#define ABX_WORKSPACE_LEN 32	    /* hex digits of a workspace's name */
 #define ABX_MAX_WORKSPACES 2048	    /* in all */
 #define ABX_MAX_WORKSPACES_EACH 256 /* of one principal */
-#define ABX_ID_MAX 128	     /* bytes of a principal id, role, session name */
-#define ABX_MAX_ROLES 32     /* roles of one principal */
-#define ABX_REQID_LEN 24     /* "r-" and 22 base64url characters, no NUL */
+#define ABX_ID_MAX 128	 /* bytes of a principal id, role, session name */
+#define ABX_MAX_ROLES 32 /* roles of one principal */
+#define ABX_REQID_LEN 24 /* "r-" and 22 base64url characters, no NUL */
 
 /* how long a session's sandbox is kept in which nothing runs */
 #define ABX_SESSION_IDLE_MS 600000

@@ -90,7 +90,7 @@ MONITOR_SRC = monitor/main.c monitor/filter.c monitor/gate.c monitor/req.c \
 	monitor/control.c monitor/top.c \
 	monitor/idem.c monitor/host.c monitor/proc.c monitor/proc_ops.c \
 	monitor/proctab.c monitor/wstab.c monitor/wsfile.c \
-	monitor/workspace.c monitor/ws_ops.c monitor/peerid.c monitor/load.c \
+	monitor/workspace.c monitor/ws_work.c monitor/ws_ops.c monitor/peerid.c monitor/load.c \
 	monitor/confset.c monitor/conffile.c monitor/confdirs.c
 
 ABXD_SRC = monitor/abxd.c monitor/parent.c monitor/child.c \

@@ -130,8 +130,8 @@ send_journal(const struct boot *b, struct child *c)
 static void
 send_sessions(const struct boot *b, struct child *c)
 {
-	static const int flags[] = {O_RDONLY | O_CREAT,
-	    O_WRONLY | O_APPEND | O_CREAT | O_TRUNC};
+	static const int flags[] = {
+	    O_RDONLY | O_CREAT, O_WRONLY | O_APPEND | O_CREAT | O_TRUNC};
 	char path[ABX_PATH_MAX + 32];
 	uint32_t i;
 	int fd;
@@ -139,8 +139,8 @@ send_sessions(const struct boot *b, struct child *c)
 	for (i = 0; i < nitems(flags); i++) {
 		snprintf(path, sizeof(path), "%s/%s", b->state_dir,
 		    i == 0 ? "sessions" : "sessions.new");
-		fd = open(path, flags[i] | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY,
-		    0600);
+		fd = open(
+		    path, flags[i] | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0600);
 		if (fd == -1) {
 			log_warn("%s", path);
 			return;

@@ -67,6 +67,7 @@ static const struct gate_row {
     {PROC_EXECD, ME_END, S(CANCELLED), GH_END},
     /* processes */
     {PROC_EXECD, ME_DONE, S(WORK), GH_EXEC_DONE},
+    {PROC_EXECD, ME_DONE, S(JOB), GH_JOB},
     {PROC_EXECD, ME_DONE, S(CANCELLED), GH_DROP},
     {PROC_EXECD, ME_END, S(PROCESS), GH_PROCESS_END},
 };

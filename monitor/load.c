@@ -442,8 +442,8 @@ boot_fill(struct boot *b, const struct confset *cs)
 	b->shutdown_grace_ms = c->shutdown_grace_ms;
 	b->restart_limit = c->restart_limit;
 	b->state_dir = strdup(c->state_dir);
-	b->workspace_root = strdup(
-	    policy_workspaces(cs->policy) >= 0 ? c->workspace_root : "");
+	b->workspace_root =
+	    strdup(policy_workspaces(cs->policy) >= 0 ? c->workspace_root : "");
 	if (b->state_dir == NULL || b->workspace_root == NULL ||
 	    conf_revision(c, b->revision) == -1)
 		return -1;

@@ -91,7 +91,7 @@ struct req {
 	struct ws *ws;	    /* that it runs in, or is about to; NULL */
 	int making;	    /* its directory, and pathd owes DONE */
 	struct ws *ws_wait; /* whose removal it waits for, or NULL */
-	char proc_mark[7]; /* how the id of its process begins, or "" */
+	char proc_mark[7];  /* how the id of its process begins, or "" */
 	/* how it went, for the audit */
 	uint16_t status; /* HTTP status answered, 0: none yet */
 	enum code code;
@@ -149,6 +149,8 @@ int peer_hello(struct peer *, const struct imsg *);
 int peer_rejects(struct peer *, const struct imsg *);
 struct peer *peer_new(enum proc_kind, uint32_t generation, uint32_t epoch);
 struct peer *peer_find(enum proc_kind, uint32_t generation);
+/* Call f for each of that kind that is there. */
+void peer_each(enum proc_kind, void (*f)(struct peer *, void *), void *arg);
 struct peer *peer_ref(struct peer *);
 void peer_unref(struct peer *);
 void peer_gone(struct peer *);

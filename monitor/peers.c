@@ -69,6 +69,16 @@ peer_find(enum proc_kind kind, uint32_t generation)
 	return NULL;
 }
 
+void
+peer_each(enum proc_kind kind, void (*f)(struct peer *, void *), void *arg)
+{
+	struct peer *p;
+
+	for (p = all; p != NULL; p = p->next)
+		if (p->kind == kind && p->chan != NULL)
+			f(p, arg);
+}
+
 int
 peer_send(
     struct peer *p, uint16_t type, uint64_t id, int fd, const struct wbuf *w)

@@ -233,16 +233,6 @@ proc_kill_all(void)
 }
 
 void
-proc_kill_in(const struct ws *w)
-{
-	struct proc *p;
-
-	for (p = tab.all; p != NULL; p = p->next)
-		if (p->ws == w)
-			kill_proc(p);
-}
-
-void
 proc_revoke(void)
 {
 	struct principal who = {0};

@@ -32,9 +32,6 @@ struct proc *proc_by_run(const struct peer *, uint64_t run);
 int proc_end(struct proc *, const struct imsg *);
 /* That execd is gone, and all that ran there. */
 void proc_peer_lost(struct peer *);
-/* Kill those that run in that workspace. */
-struct ws;
-void proc_kill_in(const struct ws *);
 /* Kill all (panic), or those whose principal the configuration no longer
  * knows. */
 void proc_kill_all(void);

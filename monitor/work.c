@@ -177,8 +177,7 @@ work_reopened(struct req *r, const struct facts *f, int *fd)
 		r->dec.cwd.dev = f->dev;
 		r->dec.cwd.ino = f->ino;
 		work_run_reopened(r, fd);
-	}
-	else
+	} else
 		answer_file(r, f, fd);
 }
 

@@ -515,8 +515,7 @@ work_run_start(struct req *r, int *fd)
 		refuse_layer(r, details);
 	else if (r->dec.spawn.session[0] != '\0' && workspace_begin(r) == -1)
 		return;
-	else if (r->ws != NULL &&
-		 r->facts[r->dec.cwd_item].kind == FK_MISSING)
+	else if (r->ws != NULL && r->facts[r->dec.cwd_item].kind == FK_MISSING)
 		make_workspace(r);
 	else if (r->dec.cwd_item < 0)
 		spawn(r, fd);

@@ -265,8 +265,8 @@ worker_done(struct req *r, struct imsg *m)
 		answer_error(r, (enum code)d.code,
 		    d.code == C_ARGS_INVALID && r->call.op == OP_files_search
 			? "pattern"
-			: r->dec.npaths == 0 ? NULL
-					     : r->dec.paths[0].param,
+		    : r->dec.npaths == 0 ? NULL
+					 : r->dec.paths[0].param,
 		    NULL, 0);
 	else
 		answer_json(r, r->call.op == OP_files_mkdir ? 201 : 200,

@@ -48,10 +48,12 @@ void workspace_leave(struct ws **);
 void workspace_unmade(struct ws **);
 /* A call on files of a workspace: 0, or -1 and r was answered. */
 int workspace_touch(struct req *);
-/* The workspaces are known; until then no service is announced. */
-int workspace_ready(void);
 /* Another policy is in force. */
 void workspace_reloaded(void);
+/* ws_work.c: what workers are asked on nobody's behalf. */
+
+/* The workspaces are known; until then no service is announced. */
+int workspace_ready(void);
 /* That worker owes an answer of that number about a workspace. */
 int workspace_owes(const struct peer *, uint64_t id);
 /* SPACE_ANS or DONE of such a number: 0, or -1 when malformed. */
@@ -60,6 +62,15 @@ int workspace_job(struct peer *, const struct imsg *);
 void workspace_peer_lost(const struct peer *);
 /* Remove one as soon as nothing runs in it any more, which is killed. */
 void workspace_end(struct ws *);
+/* Kill what runs in it, and its sandboxes; nothing starts in it meanwhile. */
+void ws_kill(struct ws *);
+/* Go on with a removal when nothing is in its way any more. */
+void ws_advance(struct ws *);
+/* Ask how large it is, when nothing is asked about it. */
+void ws_ask_size(struct ws *);
+/* Ask which there are, unless that was done, and whether they are known. */
+void ws_list_once(void);
+int ws_listed(void);
 
 /* ws_ops.c: the operations. */
 void workspace_list(struct req *, int *fd);

@@ -37,6 +37,9 @@ struct ws {
 	unsigned users;	     /* what runs in it, or is about to */
 	int over;	     /* it was found too large */
 	uint64_t job;	     /* the question about it that is under way, or 0 */
+	unsigned ends;	     /* execds that still end what runs in it */
+	int stuck;	     /* and one of them cannot */
+	unsigned tries;	     /* to end it for this removal */
 	struct req *waiters; /* for its removal */
 };
 

@@ -173,13 +173,16 @@ task_queued(uint64_t id)
 	return NULL;
 }
 
+/* Who works on it.  One that was answered for good is over, even if its worker
+ * did not say yet that it is free: the number may come again. */
 static struct worker *
 worker_of(uint64_t id)
 {
 	size_t i;
 
 	for (i = 0; i < POOL_MAX; i++)
-		if (pool.w[i].task != NULL && pool.w[i].task->id == id)
+		if (pool.w[i].task != NULL && pool.w[i].task->id == id &&
+		    !pool.w[i].task->closed)
 			return &pool.w[i];
 	return NULL;
 }
@@ -583,7 +586,7 @@ pool_put_end(uint64_t id, const void *payload, size_t len)
 
 	if (task_queued(id) != NULL)
 		return -1;
-	if ((w = worker_of(id)) == NULL || w->task->closed)
+	if ((w = worker_of(id)) == NULL)
 		return 0;
 	if (task_begins(w->task) != MP_PUT_ANS || !w->task->begun)
 		return -1;

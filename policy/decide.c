@@ -243,8 +243,8 @@ cwd_fill(struct decider *de, const struct pcand *cand, const char **cwd,
 	if (s == &cand->ws)
 		strlcpy(de->d->spawn.session, de->priv->workspace,
 		    sizeof(de->d->spawn.session));
-	return target_fill(&de->d->cwd, &de->plan->items[bind->item],
-	    &de->facts[bind->item]);
+	return target_fill(
+	    &de->d->cwd, &de->plan->items[bind->item], &de->facts[bind->item]);
 }
 
 /* Ops that look at more than the paths they name. */
@@ -340,8 +340,8 @@ winner_fill(struct decider *de, const struct pcand *cand)
 	}
 	if (de->priv->cmd.given &&
 	    (cwd_fill(de, cand, &cwd, &home) == -1 ||
-		command_spawn(de->call, de->priv, cand, de->win, cwd, home,
-		    d) == -1 ||
+		command_spawn(
+		    de->call, de->priv, cand, de->win, cwd, home, d) == -1 ||
 		command_filter(de->p, de->call, d) == -1))
 		return -1;
 	if (d->code == C_OK && ops[de->call->op].stream == S_FILE &&

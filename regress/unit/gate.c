@@ -49,7 +49,7 @@ static const struct {
     {PROC_EXECD, ME_IN, "...y....dd.."},
     {PROC_EXECD, ME_FAILED, "...yy..yyy.."},
     {PROC_EXECD, ME_END, "...y...yyyy."},
-    {PROC_EXECD, ME_DONE, "...y.....d.."},
+    {PROC_EXECD, ME_DONE, "...y.....d.y"},
 };
 
 static const char *
