@@ -30,7 +30,7 @@ def config(w, scope=None, workspace=None, **keys):
             "rules": [
                 {"allow": EXEC + PROC + SPACE + ["core.check"],
                  "commands": {"allow": ["sh -c ...", "cat {path}", "pwd"],
-                              "cwd": cwd}},
+                              "cwd": cwd, "timeout": "10m"}},
                 {"allow": "process.signal"},
                 {"allow": READ + WRITE + ["files.search", "files.export"],
                  "paths": [w.w, w / "work/{session}"]},
