@@ -396,14 +396,25 @@ sandboxes_within(int want, double seconds)
 	return sandboxes() == want;
 }
 
+/* From outside: no command may. */
+static void
+remove_git(void)
+{
+	char cmd[128];
+
+	snprintf(cmd, sizeof(cmd), "rm -rf %s/.git", work);
+	if (system(cmd) != 0)
+		die("%s", cmd);
+}
+
 /* A command whose mounts are others gets a sandbox of its own, beside. */
 void
 test_session_profiles(void)
 {
-	char dir[128];
 	struct run r;
 	const char *s;
 
+	remove_git(); /* of other tests */
 	CHECK(
 	    strcmp(in_out("echo rw > /tmp/a; echo on"), "on\n") == 0, "first");
 	script(&r,
@@ -435,9 +446,7 @@ test_session_profiles(void)
 	CHECK(strstr(r.end.appeared, "/.git/config") != NULL &&
 		  strlen(r.end.appeared) + 1 == r.end.nappeared,
 	    "%zu", r.end.nappeared);
-	snprintf(dir, sizeof(dir), "rm -rf %s/.git", work);
-	if (system(dir) != 0)
-		die("%s", dir);
+	remove_git();
 	CHECK(strcmp(in_out("cat /tmp/a"), "rw\n") == 0, "the first one");
 	s = in_out("pwd");
 	CHECK(strncmp(s, work, strlen(work)) == 0, "%s", s);
@@ -522,7 +531,7 @@ test_session_remade(void)
 	r = in("echo evil > .git/config; cat .git/config /tmp/a");
 	CHECK(strcmp(r->out, "old\n") == 0, "%s", r->out);
 	CHECK(end_session(ONE) == C_OK, "something cannot be killed");
-	sh("rm -rf .git");
+	remove_git();
 }
 
 /* A sandbox in which nothing runs ends after a while, or makes room. */
