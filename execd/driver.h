@@ -20,8 +20,10 @@ struct sandbox {
 
 struct driver {
 	const char *name;
-	/* Look whether the tools are there and able, once, after
-	 * confinement.  0, or -1 and text says what is missing. */
+	/* Begin to look whether the tools are there and able, once, after
+	 * confinement. */
+	void (*check_begin)(void);
+	/* What came of it.  0, or -1 and text says what is missing. */
 	int (*check)(char *text, size_t size);
 	/* The launcher's set-up for these binds: 0, or -1 with errno. */
 	int (*profile_for)(const struct profile_binds *, struct xl_setup *);

@@ -49,8 +49,15 @@ job_refuse(uint64_t id, uint16_t code, int err, const char *layer)
 void
 job_hello(uint32_t layers, uint32_t abi, const char *text)
 {
+	char missing[sizeof(jobs.hello.text)];
 	struct wbuf w;
 
+	/* the tools are looked at while the probe runs; what they lack is the
+	 * better reason when it failed */
+	if (jobs.conf.driver->check(missing, sizeof(missing)) == -1) {
+		layers = abi = 0;
+		text = missing;
+	}
 	jobs.hello.layers = layers;
 	jobs.hello.landlock_abi = abi;
 	strlcpy(jobs.hello.text, text, sizeof(jobs.hello.text));

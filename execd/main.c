@@ -427,8 +427,8 @@ execd_start(struct event_base *base, int fd)
 		snprintf(text, sizeof(text),
 		    "namespaces: cannot mount proc: %s",
 		    strerror(conf.no_proc));
-	else if (jc.driver->check(text, sizeof(text)) == 0)
-		text[0] = '\0';
+	else
+		jc.driver->check_begin(); /* its end is seen in job_hello */
 	job_probe(text);
 }
 

@@ -120,36 +120,56 @@ read_all(int fd, char *buf, size_t size)
 	return (ssize_t)have;
 }
 
-static int
-run_help(char *buf, size_t size)
+/* The help text on its way: read end of a pipe, -1 with the errno of why. */
+static struct {
+	int begun, fd, err;
+	pid_t pid;
+} help = {0, -1, 0, -1};
+
+static void
+check_begin(void)
 {
 	char *argv[] = {(char[]){BWRAP}, (char[]){"--help"}, NULL};
 	char *envp[] = {NULL};
 	posix_spawn_file_actions_t fa;
-	ssize_t n = -1;
-	pid_t pid;
-	int p[2], rc, save;
+	int p[2];
 
-	if (pipe2(p, O_CLOEXEC) == -1)
-		return -1;
+	help.begun = 1;
+	if (pipe2(p, O_CLOEXEC) == -1) {
+		help.err = errno;
+		return;
+	}
 	posix_spawn_file_actions_init(&fa);
 	posix_spawn_file_actions_adddup2(&fa, null, 0);
 	posix_spawn_file_actions_adddup2(&fa, p[1], 1);
 	posix_spawn_file_actions_adddup2(&fa, null, 2);
-	rc = posix_spawn(&pid, BWRAP, &fa, &attr, argv, envp);
+	help.err = posix_spawn(&help.pid, BWRAP, &fa, &attr, argv, envp);
 	posix_spawn_file_actions_destroy(&fa);
 	close(p[1]);
-	errno = rc;
-	if (rc == 0)
-		n = read_all(p[0], buf, size);
-	save = errno;
-	close(p[0]);
-	if (rc == 0) {
-		if (n == -1)
-			kill(pid, SIGKILL);
-		while (waitpid(pid, NULL, 0) == -1 && errno == EINTR)
-			;
+	if (help.err == 0)
+		help.fd = p[0];
+	else
+		close(p[0]);
+}
+
+static int
+read_help(char *buf, size_t size)
+{
+	ssize_t n;
+	int save;
+
+	if (help.fd == -1) {
+		errno = help.err;
+		return -1;
 	}
+	n = read_all(help.fd, buf, size);
+	save = errno;
+	close(help.fd);
+	help.fd = -1;
+	if (n == -1)
+		kill(help.pid, SIGKILL);
+	while (waitpid(help.pid, NULL, 0) == -1 && errno == EINTR)
+		;
 	errno = save;
 	return n == -1 ? -1 : 0;
 }
@@ -160,16 +180,18 @@ check(char *text, size_t size)
 	static const char *const want[] = {"--args ", "--as-pid-1",
 	    "--disable-userns", "--bind-fd ", "--ro-bind-fd ", "--clearenv",
 	    "--size ", "--perms ", "--die-with-parent", "--new-session"};
-	static char help[HELP_MAX];
+	static char said[HELP_MAX];
 	size_t i;
 
-	if (run_help(help, sizeof(help)) == -1) {
+	if (!help.begun)
+		check_begin();
+	if (read_help(said, sizeof(said)) == -1) {
 		snprintf(
 		    text, size, "namespaces: " BWRAP ": %s", strerror(errno));
 		return -1;
 	}
 	for (i = 0; i < nitems(want); i++)
-		if (strstr(help, want[i]) == NULL) {
+		if (strstr(said, want[i]) == NULL) {
 			snprintf(text, size,
 			    "namespaces: " BWRAP " does not know %s", want[i]);
 			return -1;
@@ -359,4 +381,5 @@ run(const struct profile_binds *b, int group, struct sandbox *out)
 	return 0;
 }
 
-const struct driver driver_bubblewrap = {"bubblewrap", check, profile_for, run};
+const struct driver driver_bubblewrap = {
+    "bubblewrap", check_begin, check, profile_for, run};
