@@ -59,12 +59,6 @@ box_kill(struct box *b)
 		(void)kill(b->bwrap, SIGKILL); /* not reaped, so it is ours */
 }
 
-size_t
-box_overhead(const struct box *b)
-{
-	return 2 + b->njobs; /* the launcher, a spare, one for each run */
-}
-
 int
 box_err(const struct box *b)
 {

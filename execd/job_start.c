@@ -25,6 +25,8 @@
 #define JOBS_MAX 1024
 #define COMMAND_NOFILE 1024
 #define STREAM_PIPE (256 * 1024)    /* bytes of the pipes of a streamed run */
+#define BOX_PROCS 16		    /* times the limit of one command, and */
+#define BOX_OTHERS 256		    /* processes more, in a session's sandbox */
 #define WORDS_MAX (8 * 1024 * 1024) /* argv and env of one run */
 #define WORD_MAX (128 * 1024 - 1)   /* the kernel's MAX_ARG_STRLEN */
 
@@ -164,10 +166,18 @@ job_setup(struct chan *c, uint64_t id, const struct profile_binds *b, int lax)
 static int
 job_command(struct job *j, const struct spawn *s)
 {
-	size_t others = j->box == NULL ? 1 : box_overhead(j->box);
 	struct spawn own = *s; /* borrows */
+	size_t others = 1;     /* the launcher */
 	struct wbuf w;
 
+	/* The kernel counts by user namespace, so in a session's sandbox all
+	 * commands and supervisors together: what one of them may have is the
+	 * affair of its group. */
+	if (j->box != NULL) {
+		if (__builtin_mul_overflow(own.procs, BOX_PROCS, &own.procs))
+			own.procs = UINT64_MAX;
+		others = BOX_OTHERS;
+	}
 	/* the group counts it all; the other would stop a program first */
 	if ((cgroup_can() & CGROUP_MEMORY) != 0)
 		own.memory = 0;

@@ -41,6 +41,7 @@ struct run {
 	uint64_t max; /* bytes kept of each */
 	int stream;
 	int has_end;
+	int broke; /* it is not execd who says that it was lost */
 	int still; /* what there is was told; the process runs on */
 	struct run_end end;
 	uint64_t quiet_until; /* us; a comment is due then */
@@ -310,7 +311,7 @@ finish(struct conn *c)
 	close_stdin(r);
 	if (r->stream)
 		stream_end(c);
-	else if (r->end.flags & END_LOST)
+	else if (r->broke)
 		send_failure(c, C_SRV_UNAVAILABLE);
 	else
 		send_result(c);
@@ -323,6 +324,7 @@ lost(struct conn *c)
 {
 	memset(&c->run->end, 0, sizeof(c->run->end));
 	c->run->end.flags = END_LOST;
+	c->run->broke = 1;
 	c->run->has_end = 1;
 	return finish(c);
 }
