@@ -142,6 +142,19 @@ class NoCwd(Inside):
     cwd = None
 
 
+class Session(Inside):
+    """All commands of a session are in one sandbox."""
+    names = ("session",)
+
+    def inside(self, *argv):
+        return self.ok(self.svc.run("inside", *argv, session="one")).json
+
+    def test_twice(self):
+        """The second command finds what the first one left, and no more."""
+        self.test_everything()
+        self.test_everything()
+
+
 class StrictReadonly(Inside):
     names = ("readonly", "strict")  # it cannot be made, still less run
     scope = {"sandbox": "strict"}
