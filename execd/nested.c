@@ -32,7 +32,8 @@
 struct todo {
 	char *v[NESTED_MAX_DIRS];
 	size_t n;
-	int more; /* there were others */
+	unsigned left; /* entries that may still be read */
+	int more;      /* there were others */
 };
 
 static void
@@ -117,6 +118,12 @@ look(struct todo *t, const struct strlist *names, int root, const char *rel)
 		if (strcmp(de->d_name, ".") == 0 ||
 		    strcmp(de->d_name, "..") == 0)
 			continue;
+		/* the others must not wait for a huge directory */
+		if (t->left == 0) {
+			t->more = 1;
+			break;
+		}
+		t->left--;
 		if (named(names, de->d_name))
 			found |= strcmp(de->d_name, ".git") == 0;
 		else if (is_dir(d, de))
@@ -157,6 +164,7 @@ nested_names(struct profile_binds *b, const struct strlist *names, size_t i)
 		return 0;
 	if ((t = calloc(1, sizeof(*t))) == NULL)
 		return -1;
+	t->left = NESTED_MAX_ENTRIES;
 	(void)look(t, names, root, "");
 	for (k = 0; rc == 0 && k < t->n; k++) {
 		if (!look(t, names, root, t->v[k]))

@@ -8,13 +8,14 @@
 
 #include "execd/profile.h"
 
-#define NESTED_MAX_DIRS 1000 /* that are looked at */
+#define NESTED_MAX_DIRS 1000	 /* that are looked at */
+#define NESTED_MAX_ENTRIES 20000 /* of all of them */
 
 /*
  * Protect the names in each directory below the writable bind b->v[i] that
- * holds ".git", when that is among them.  When there are more directories, or
- * more to protect, than are looked at, the run says so (b->watch).  0, or -1
- * with errno as protect_names.
+ * holds ".git", when that is among them.  When there are more directories or
+ * entries than are looked at, or more to protect, the run says so (b->watch).
+ * 0, or -1 with errno as protect_names.
  */
 int nested_names(struct profile_binds *, const struct strlist *names, size_t i);
 

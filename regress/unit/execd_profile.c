@@ -59,6 +59,8 @@ test_args(void **state)
 	assert_non_null(strstr(s, "--size 65536 --tmpfs /tmp "));
 	assert_non_null(strstr(s, "--ro-bind-fd 502 /r "));
 	assert_non_null(strstr(s, "--remount-ro / "));
+	/* B49: options all, so the launcher is what follows "--" */
+	assert_null(strstr(s, " -- "));
 	w = strstr(s, "--bind-fd 500 /w ");
 	g = strstr(s, "--bind-fd 501 /w/.git ");
 	assert_non_null(w);
