@@ -266,6 +266,7 @@ DRIVE_O = regress/privsep/execd_drive.o regress/privsep/execd_peer.o \
 	regress/privsep/drive_run.o regress/privsep/drive_box.o \
 	regress/privsep/drive_session.o regress/privsep/drive_many.o \
 	regress/privsep/drive_launch.o regress/privsep/drive_groups.o \
+	regress/privsep/drive_joint.o \
 	execd/launch/xl.o
 DEPS += ${DRIVE_O:.o=.o.d}
 ROGUE_O = regress/privsep/rogue.o execd/launch/xl.o

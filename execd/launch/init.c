@@ -285,6 +285,22 @@ exec_code(int err)
 	}
 }
 
+/* The directory that was admitted, through no link: what it lies in may be
+ * writable for others of the session. */
+static void
+enter(const char *path)
+{
+	int fd = open_plain(strcmp(path, "/") == 0 ? "" : path);
+
+	if (fd != -1 && fchdir(fd) == 0) {
+		close(fd);
+		return;
+	}
+	if (errno == ENOENT || errno == ENOTDIR)
+		child_die(C_POL_PATH_CHANGED, "cwd");
+	child_die(C_SBX_UNAVAILABLE, "cwd");
+}
+
 static int
 child(void *arg)
 {
@@ -294,8 +310,7 @@ child(void *arg)
 
 	if (setsid() == -1 || descriptors(start.stdio) == -1)
 		child_die(C_SBX_UNAVAILABLE, "descriptors");
-	if (chdir(x->cwd) == -1)
-		child_die(C_SBX_UNAVAILABLE, "cwd");
+	enter(x->cwd);
 	umask(022);
 	if (limits(x) == -1)
 		child_die(C_SBX_UNAVAILABLE, "rlimits");

@@ -16,7 +16,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ONE "0123456789abcdef0123456789abcdef"
 #define MEMORY (48ULL * 1024 * 1024)
 #define PROCS 8
 

@@ -17,12 +17,8 @@
 #include "common/codes.h"
 #include "common/msg.h"
 
-#define ONE "0123456789abcdef0123456789abcdef"
-#define TWO "fedcba9876543210fedcba9876543210"
-
-/* A script in a session, in work. */
-static void
-script(struct run *r, const char *const argv[], const char *session)
+void
+session_script(struct run *r, const char *const argv[], const char *session)
 {
 	memset(r, 0, sizeof(*r));
 	r->argv = argv;
@@ -33,8 +29,7 @@ script(struct run *r, const char *const argv[], const char *session)
 	strlcpy(r->s.session, session, sizeof(r->s.session));
 }
 
-/* End a session; the code of the answer.  Ends of runs are kept. */
-static int
+int
 end_session(const char *name)
 {
 	uint64_t id = peer.next_id++;
@@ -56,8 +51,7 @@ end_session(const char *name)
 	return rget_u16(&r);
 }
 
-/* One script in session ONE to its end; the result is valid until the next. */
-static struct run *
+struct run *
 in(const char *text)
 {
 	static const char *argv[4] = {"sh", "-c", NULL, NULL};
@@ -65,14 +59,14 @@ in(const char *text)
 
 	run_clear(&r);
 	argv[2] = text;
-	script(&r, argv, ONE);
+	session_script(&r, argv, ONE);
 	peer_run(&peer, &r);
 	CHECK(!r.failed, "%s: code %u errno %d layer %s", text, r.fail.code,
 	    r.fail.err, r.fail.layer);
 	return &r;
 }
 
-static const char *
+const char *
 in_out(const char *text)
 {
 	struct run *r = in(text);
@@ -87,7 +81,7 @@ begin(struct run *r, const char *text, const char *session)
 	static const char *argv[4] = {"sh", "-c", NULL, NULL};
 
 	argv[2] = text;
-	script(r, argv, session);
+	session_script(r, argv, session);
 	if (peer_spawn(&peer, r) != 0)
 		die("%s: code %u errno %d layer %s", text, r->fail.code,
 		    r->fail.err, r->fail.layer);
@@ -179,7 +173,7 @@ test_session_trees(void)
 	CHECK(marked("drivemarkb") == 0, "%d live", marked("drivemarkb"));
 	CHECK(marked("drivemarka") > 0, "the other command died");
 	/* a time-out and a cancellation too */
-	script(&one,
+	session_script(&one,
 	    (const char *const[]){"sh", "-c",
 		"trap '' TERM; (setsid sh -c 'sleep 51; : drivemarkc') & "
 		"while :; do sleep 0.1; done",
@@ -211,7 +205,7 @@ test_session_trees(void)
 	    "%x", bg.end.status);
 	run_clear(&bg);
 	/* one that forks as fast as it can */
-	script(&one,
+	session_script(&one,
 	    (const char *const[]){
 		"sh", "-c", "f() { sleep 0.01 & f & }; f; sleep 30", NULL},
 	    ONE);
@@ -245,8 +239,8 @@ test_session_ends(void)
 	e = in("exit 137")->end;
 	CHECK(WIFEXITED(e.status) && WEXITSTATUS(e.status) == 137, "%x",
 	    e.status);
-	script(&r, (const char *const[]){"sh", "-c", "echo a; sleep 20", NULL},
-	    ONE);
+	session_script(&r,
+	    (const char *const[]){"sh", "-c", "echo a; sleep 20", NULL}, ONE);
 	r.s.idle_ms = 200;
 	peer_run(&peer, &r);
 	CHECK((r.end.flags & END_IDLE) != 0 && strcmp(r.out, "a\n") == 0, "%x",
@@ -396,8 +390,7 @@ sandboxes_within(int want, double seconds)
 	return sandboxes() == want;
 }
 
-/* From outside: no command may. */
-static void
+void
 remove_git(void)
 {
 	char cmd[128];
@@ -417,7 +410,7 @@ test_session_profiles(void)
 	remove_git(); /* of other tests */
 	CHECK(
 	    strcmp(in_out("echo rw > /tmp/a; echo on"), "on\n") == 0, "first");
-	script(&r,
+	session_script(&r,
 	    (const char *const[]){
 		"sh", "-c", "cat /tmp/a; touch no; echo end", NULL},
 	    ONE);
@@ -452,86 +445,6 @@ test_session_profiles(void)
 	CHECK(strncmp(s, work, strlen(work)) == 0, "%s", s);
 	CHECK(end_session(ONE) == C_OK, "something cannot be killed");
 	CHECK(sandboxes() == 0, "%d sandboxes", sandboxes());
-}
-
-/* The name of work was removed and came back, in one way or the other, while a
- * sandbox had something mounted on it. */
-static void
-remade(const char *rel)
-{
-	char a[160], b[160];
-
-	snprintf(a, sizeof(a), "%s/%s", work, rel);
-	snprintf(b, sizeof(b), "%s/aside", work);
-	if (link(a, b) == -1 || unlink(a) == -1 || link(b, a) == -1 ||
-	    unlink(b) == -1)
-		die("%s", a);
-}
-
-/* Denied entries are covered for every command, whatever ran before. */
-void
-test_session_covers(void)
-{
-	struct covers c = {0}, more = {0};
-	struct run *r;
-
-	sh("mkdir d; echo SECRET > d/key; echo SECRET > d/other");
-	cover_add(&c, "d/key", 0);
-	CHECK(strcmp(in_out("cat d/key"), "SECRET\n") == 0, "no cover yet");
-	r = covered(&c, ONE, "cat d/key; echo on > /tmp/a", covered_yes);
-	CHECK(
-	    !r->failed && strcmp(r->out, "") == 0, "%d %s", r->failed, r->out);
-	r = covered(&c, ONE, "cat d/key d/other /tmp/a", covered_yes);
-	CHECK(!r->failed && strcmp(r->out, "SECRET\non\n") == 0,
-	    "not the same sandbox: %d %s", r->failed, r->out);
-	cover_add(&more, "d/key", 0);
-	cover_add(&more, "d/other", 0);
-	r = covered(
-	    &more, ONE, "cat d/key d/other /tmp/a; echo end", covered_yes);
-	CHECK(!r->failed && strcmp(r->out, "end\n") == 0, "%d %s", r->failed,
-	    r->out);
-	CHECK(strcmp(in_out("cat d/key; cat /tmp/a; echo end"),
-		  "SECRET\nend\n") == 0,
-	    "the first sandbox");
-	/* an entry that lost its cover: the name was removed and came back */
-	remade("d/key");
-	r = covered(&c, ONE, "cat d/key", covered_yes);
-	CHECK(r->failed ? r->fail.code == C_POL_PATH_CHANGED
-			: strcmp(r->out, "") == 0,
-	    "%s", r->out);
-	r = covered(&c, ONE, "cat d/key; cat /tmp/a; echo end", covered_yes);
-	CHECK(!r->failed && (strcmp(r->out, "end\n") == 0 ||
-				strcmp(r->out, "on\nend\n") == 0),
-	    "%d %s", r->failed, r->out);
-	CHECK(end_session(ONE) == C_OK, "something cannot be killed");
-	sh("rm -rf d");
-	covers_clear(&c);
-	covers_clear(&more);
-}
-
-/* A name that lost its mount, as each change of a configuration by git makes
- * it, is protected from the next command all the same, and what it was is the
- * same object. */
-void
-test_session_remade(void)
-{
-	const struct covers none = {0};
-	struct run *r;
-
-	sh("mkdir -p .git/hooks; echo old > .git/config");
-	in("echo evil > .git/config; echo on > /tmp/a");
-	r = in("cat .git/config /tmp/a");
-	CHECK(strcmp(r->out, "old\non\n") == 0, "%s", r->out);
-	remade(".git/config");
-	r = covered(&none, ONE, "echo evil > .git/config; cat .git/config",
-	    covered_yes);
-	CHECK(r->failed ? r->fail.code == C_POL_PATH_CHANGED
-			: strcmp(r->out, "old\n") == 0,
-	    "%s", r->out);
-	r = in("echo evil > .git/config; cat .git/config /tmp/a");
-	CHECK(strcmp(r->out, "old\n") == 0, "%s", r->out);
-	CHECK(end_session(ONE) == C_OK, "something cannot be killed");
-	remove_git();
 }
 
 /* A sandbox in which nothing runs ends after a while, or makes room. */
@@ -593,9 +506,9 @@ test_session_end(void)
 	int i;
 
 	CHECK(end_session(ONE) == C_OK, "there is none");
-	script(&r[0], first, ONE);
-	script(&r[1], first, ONE);
-	script(&r[2], second, TWO);
+	session_script(&r[0], first, ONE);
+	session_script(&r[1], first, ONE);
+	session_script(&r[2], second, TWO);
 	for (i = 0; i < 3; i++)
 		if (peer_spawn(&peer, &r[i]) != 0)
 			die("spawn");

@@ -316,7 +316,7 @@ static const struct {
     {"session-lost", test_session_lost},
     {"session-profiles", test_session_profiles},
     {"session-covers", test_session_covers},
-    {"session-remade", test_session_remade},
+    {"session-remade", test_session_remade}, {"session-cwd", test_session_cwd},
     {"session-idle", test_session_idle}, {"session-end", test_session_end}};
 
 static int

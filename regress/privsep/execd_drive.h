@@ -71,15 +71,30 @@ void test_launcher(void);
 /* and a launcher that did */
 void test_rogue(void);
 /* drive_session.c: commands that share a sandbox */
+#define ONE "0123456789abcdef0123456789abcdef"
+#define TWO "fedcba9876543210fedcba9876543210"
+/* Make it a run in a session, in work. */
+void session_script(
+    struct run *, const char *const argv[], const char *session);
+/* End a session; the code of the answer.  Ends of runs are kept. */
+int end_session(const char *name);
+/* One script in session ONE to its end; the result is valid until the next. */
+struct run *in(const char *script);
+/* What it prints. */
+const char *in_out(const char *script);
+/* The repository in work, from outside: no command may. */
+void remove_git(void);
 void test_session(void);
+/* drive_joint.c: what they find there */
+void test_session_covers(void);
+void test_session_remade(void);
+void test_session_cwd(void);
 /* drive_groups.c: instead of the others when there is a control group */
 void test_groups(void);
 void test_session_trees(void);
 void test_session_ends(void);
 void test_session_lost(void);
 void test_session_profiles(void);
-void test_session_covers(void);
-void test_session_remade(void);
 void test_session_idle(void);
 void test_session_end(void);
 /* drive_box.c: what can be seen and done inside */

@@ -378,6 +378,10 @@ put_spawn(struct peer *p, struct run *r)
 	words(&s.env, r->env != NULL ? r->env : path);
 	if (r->dir != NULL && realpath(r->dir, real) == NULL)
 		die("%s", r->dir);
+	if (r->dir != NULL && r->below != NULL) {
+		strlcat(real, "/", sizeof(real));
+		strlcat(real, r->below, sizeof(real));
+	}
 	s.cwd = strdup(r->dir == NULL ? "/" : r->inner ? r->inner : real);
 	if (r->input != NULL)
 		s.flags |= SPAWN_STDIN;

@@ -51,6 +51,7 @@ struct run {
 	const char *dir;	     /* bound and cwd, or NULL: "/" */
 	int ro;			     /* bind it read-only */
 	const char *inner;	     /* bind it there instead */
+	const char *below;	     /* begin there, below dir; or NULL */
 	const char *prog;	     /* NULL: look argv[0] up in /usr/bin */
 	const char *const *argv;     /* ends with NULL */
 	const char *const *env;	     /* ends with NULL; NULL: PATH only */
