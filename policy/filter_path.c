@@ -225,6 +225,7 @@ static int
 tail_ok(const char *s, enum tail tail)
 {
 	size_t letters = 0;
+	int set = 0; /* in a [...] of a pattern */
 
 	if (tail == T_NONE)
 		return *s == '\0';
@@ -233,6 +234,9 @@ tail_ok(const char *s, enum tail tail)
 	if (tail == T_NUMBER && !open_char(*s) && !(*s >= '0' && *s <= '9'))
 		return 0;
 	for (; *s != '\0'; s++) {
+		set = *s == '[' || (set && *s != ']');
+		if (set)
+			continue;
 		if (*s >= 'a' && *s <= 'z')
 			letters++;
 		else if (!open_char(*s) && !(*s >= '0' && *s <= '9'))

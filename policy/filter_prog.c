@@ -67,6 +67,13 @@ static const struct wrap wraps[] = {
     {"unbuffer", "", " ", 0, 0, 0, "", ""},
     {"fakeroot", "l:s:i:", " ", 0, 0, 0, "", ""},
     {"eatmydata", "", " ", 0, 0, 0, "", ""},
+    {"setpriv", "", " reuid= regid= ruid= euid= rgid= egid= groups= caps= "
+	"ambient-caps= inh-caps= bounding-set= securebits= pdeathsig= ",
+	0, 0, 0, "", "d"},
+    {"chronic", "", " ", 0, 0, 0, "", ""},
+    {"catchsegv", "", " ", 0, 0, 0, "", ""},
+    {"gosu", "", " ", 1, 0, 0, "", ""},
+    {"su-exec", "", " ", 1, 0, 0, "", ""},
     {"proxychains4", "f:", " ", 0, 0, 0, "", ""},
     {"torsocks", "", " ", 0, 0, 0, "", ""},
     {"dbus-run-session", "", " ", 0, 0, 0, "", ""},
