@@ -316,6 +316,7 @@ winner_fill(struct decider *de, const struct pcand *cand)
 {
 	struct decision *d = de->d;
 	const char *cwd, *home;
+	enum code code;
 	int r;
 
 	d->allowed = 1;
@@ -338,12 +339,21 @@ winner_fill(struct decider *de, const struct pcand *cand)
 		d->param = "signal";
 		return 0;
 	}
-	if (de->priv->cmd.given &&
-	    (cwd_fill(de, cand, &cwd, &home) == -1 ||
-		command_spawn(
-		    de->call, de->priv, cand, de->win, cwd, home, d) == -1 ||
-		command_filter(de->p, de->call, d) == -1))
-		return -1;
+	if (de->priv->cmd.given) {
+		if (cwd_fill(de, cand, &cwd, &home) == -1 ||
+		    command_spawn(de->call, de->priv, cand, de->win, cwd, home,
+			d) == -1 ||
+		    command_filter(de->p, de->call, d) == -1 ||
+		    caps_admit(de->call->args, home, d->cwd_readonly, &d->spawn,
+			&code) == -1)
+			return -1;
+		if (d->code == C_OK && code != C_OK) {
+			d->allowed = 0;
+			d->code = code;
+			d->param = "capabilities";
+			return 0;
+		}
+	}
 	if (d->code == C_OK && ops[de->call->op].stream == S_FILE &&
 	    d->npaths > 0 && de->facts[d->paths[0].item].size > d->max_bytes) {
 		d->code = C_LIM_MAX_BYTES;

@@ -401,6 +401,17 @@ int command_spawn(const struct call *, const struct plan_priv *,
 int command_filter(
     const struct policy *, const struct call *, struct decision *);
 
+/* ---- caps.c ---- */
+
+/* The form of the argument "capabilities", when there is one: 0 with *code, or
+ * -1 out of memory. */
+int caps_check(const struct args *, enum code *);
+/* Hold it against what the sandbox of the winning statement gives: its
+ * directory (canonical, NULL: none) and the spawn, which it may narrow.  0 with
+ * *code, C_CAP_DENIED when it asks for more; -1 out of memory. */
+int caps_admit(const struct args *, const char *dir, int readonly,
+    struct spawn *, enum code *);
+
 /* ---- admit.c ---- */
 
 /* 1 unless the operator keeps every call away from that canonical path. */

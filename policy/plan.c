@@ -486,6 +486,12 @@ args_take(struct planner *pl, enum code *late, const char **late_param)
 		return -1;
 	if ((pl->op->needs & N_COMMANDS) == 0)
 		return 0;
+	if (caps_check(pl->call->args, code) == -1)
+		return -1;
+	if (*code != C_OK) {
+		*param = "capabilities";
+		return 0;
+	}
 	return cmdline_build(&pl->priv->cmd, pl->call->args, code, param);
 }
 

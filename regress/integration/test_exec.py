@@ -53,6 +53,50 @@ class Exec(Case):
             self.fail(f"still there after {seconds} s: {left}")
 
 
+class Capabilities(Exec):
+    """What a command asks for is held against its sandbox."""
+    @classmethod
+    def conf(cls, w):
+        conf = super().conf(w)
+        conf["rules"].append({"allow": "core.check"})
+        return conf
+
+    def asks(self, caps, **kw):
+        return self.svc.rpc("commands.run", {
+            "argv": ["sh", "-c", "/usr/bin/id -u >/dev/null && echo went"],
+            "capabilities": caps, **kw})
+
+    def test_more_is_refused(self):
+        w = self.world.w
+        for caps in ({"network": "all"}, {"fs_read": ["/root"]},
+                     {"network": {"allow_hosts": ["example.org"]}},
+                     {"fs_write": [w + "/../outside"]},
+                     {"fs_read": [w, "/etc/passwd"]}):
+            self.refused(self.asks(caps), 403, "capability.denied", what=caps)
+            seen = self.ok(self.svc.rpc("core.check", {
+                "op": "commands.run",
+                "args": {"argv": ["true"], "capabilities": caps}})).json
+            self.eq((seen["allowed"], seen["code"]),
+                    (False, "capability.denied"), caps)
+        for caps in ({"fs_read": "x"}, {"network": 1}, {"x": 1}, [], "all"):
+            self.eq(self.asks(caps).status, 400, caps)
+
+    def test_less_is_given(self):
+        self.eq(self.out(self.asks({"network": "none",
+                                    "fs_write": [self.world.w],
+                                    "spawn_subprocess": True})), "went\n")
+        r = self.ok(self.asks({"spawn_subprocess": False})).json
+        self.eq((r["exit_code"] != 0, r["stdout"]), (True, ""))
+        r = self.ok(self.svc.rpc("commands.run", {
+            "argv": ["sh", "-c", "sleep 9"],
+            "capabilities": {"timeout_secs": 1}})).json
+        self.eq(r["timed_out"], True)
+        r = self.ok(self.svc.rpc("commands.run", {
+            "argv": ["python3", "-c", "bytearray(200 << 20); print('had it')"],
+            "capabilities": {"max_memory_mb": 64}})).json
+        self.eq(r["stdout"], "", "64 MiB are not 200")
+
+
 class Admission(Case):
     @classmethod
     def fill(cls, w):

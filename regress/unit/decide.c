@@ -228,7 +228,7 @@ all_strings(json_t *v)
 }
 
 static enum arg_type
-type_of(json_t *v, int query)
+type_of(json_t *v, int query, int nested)
 {
 	switch (json_typeof(v)) {
 	case JSON_STRING:
@@ -243,16 +243,17 @@ type_of(json_t *v, int query)
 	case JSON_ARRAY:
 		return all_strings(v) ? A_LIST : A_OTHER;
 	case JSON_OBJECT:
-		return all_strings(v) ? A_MAP : A_ARGS;
+		return all_strings(v) ? A_MAP : nested ? A_OTHER : A_ARGS;
 	default:
 		return A_NULL;
 	}
 }
 
 static void
-args_of(json_t *from, int query, struct args *to)
+fill_args(json_t *from, int query, int nested, struct args *to)
 {
 	const char *name, *key;
+	char *text;
 	struct arg *a;
 	json_t *v, *one;
 	size_t i;
@@ -260,7 +261,7 @@ args_of(json_t *from, int query, struct args *to)
 	memset(to, 0, sizeof(*to));
 	json_object_foreach(from, name, v)
 	{
-		a = args_add(to, name, type_of(v, query));
+		a = args_add(to, name, type_of(v, query, nested));
 		assert_non_null(a);
 		if (json_is_string(v))
 			arg_set_str(
@@ -269,6 +270,15 @@ args_of(json_t *from, int query, struct args *to)
 			a->i = json_integer_value(v);
 		if (json_is_boolean(v))
 			a->i = json_is_true(v);
+		if (a->type == A_ARGS) {
+			assert_non_null(a->sub = calloc(1, sizeof(*a->sub)));
+			fill_args(v, 0, 1, a->sub);
+		}
+		if (a->type == A_OTHER) {
+			text = json_dumps(v, JSON_COMPACT);
+			arg_set_str(a, text, strlen(text));
+			free(text);
+		}
 		if (a->type == A_LIST)
 			json_array_foreach(v, i, one)
 			    arg_push(a, json_string_value(one), NULL);
@@ -276,6 +286,12 @@ args_of(json_t *from, int query, struct args *to)
 			json_object_foreach(v, key, one)
 			    arg_push(a, key, json_string_value(one));
 	}
+}
+
+static void
+args_of(json_t *from, int query, struct args *to)
+{
+	fill_args(from, query, 0, to);
 }
 
 /* "viewer", or {id, roles, anonymous}; a plain name has the role that is
