@@ -4,13 +4,15 @@ operation that writes, a disk that is full, read-only or over its quota, and
 no descriptors left."""
 import io
 import os
+import pwd
 import shutil
 import signal
 import subprocess
+import sys
 import tarfile
 import time
 
-from abxtest import (SLOW, Case, Conn, World, comm, family, needs_root,
+from abxtest import (SLOW, Case, Conn, World, Wrong, comm, family, needs_root,
                      proc_stat, quoted, still_there, timeout, until)
 
 MINE = [".abx-mine", ".abx-" + "0" * 32]  # of a user who likes such names
@@ -307,6 +309,101 @@ class Disk(Case):
         self.ok(svc.rpc("files.copy", {"src": self.w / "w/doc",
                                        "dst": self.small("doc")}))
         self.eq(self.there(svc), {"doc": 100})
+
+
+@needs_root
+class Sick(Case):
+    """A file system that gives EIO, or no answer at all."""
+
+    def serve(self):
+        w = World()
+        self.addCleanup(w.remove)
+        os.mkdir(w / "sick")
+        w.own()
+        uid = str(pwd.getpwnam("abx").pw_uid)
+        here = os.path.dirname(os.path.abspath(__file__))
+        before = ("unshare", "-m", "--propagation", "private",
+                  sys.executable, here + "/sickfs.py", w / "sick", uid)
+        probe = subprocess.run([*before, "true"], capture_output=True)
+        if probe.returncode:
+            self.skipTest(probe.stderr.decode().strip()[-200:])
+        self.w = w
+        return self.start(rules(w.w, w / "sick"), world=w, before=before)
+
+    def names(self, svc):
+        got = self.ok(svc.list(self.w / "sick")).json["entries"]
+        return sorted(e["name"] for e in got)
+
+    def test_EIO(self):
+        svc = self.serve()
+        sick = lambda name: f"{self.w.dir}/sick/{name}"
+        before = self.names(svc)
+        self.eq(svc.download(sick("good")).body, b"x" * 100)
+        self.refused(svc.download(sick("bad")), 500, "fs.io")
+        self.refused(svc.get("/files/download?path=" + sick("bad")), 500,
+                     "fs.io")
+        # the length was promised: what breaks off is seen to
+        with self.assertRaises(Wrong):
+            svc.download(sick("half"))
+        edit = {"edits": [{"find": "x", "replace": "y", "count": 100}]}
+        for what, r in (
+                ("edit", svc.rpc("files.edit", {"path": sick("bad"),
+                                                **edit})),
+                ("copy", svc.rpc("files.copy", {"src": sick("bad"),
+                                                "dst": "copy"})),
+                ("copy of half", svc.rpc("files.copy", {
+                    "src": sick("half"), "dst": "copy"})),
+                ("archive", svc.rpc("files.archive", {
+                    "sources": [sick("half")], "dest": "new.tar"}))):
+            self.refused(r, 500, "fs.io", what=what)
+        self.eq(temporaries(self.w.w), [])
+        for name in ("copy", "new.tar"):
+            self.eq(os.path.exists(self.w.w + "/" + name), False, name)
+        self.eq(self.names(svc), before)
+        self.health(svc)
+
+    def test_EIO_of_writes(self):
+        svc = self.serve()
+        sick = lambda name: f"{self.w.dir}/sick/{name}"
+        for at in ("full", "sync"):
+            self.ok(svc.rpc("files.mkdir", {"path": sick(at + ".d")}), 201)
+        before = self.names(svc)
+        data = tar(("a", b"1"), ("b", b"2" * 100_000))
+        for what, r in (
+                ("upload", svc.upload(sick("full.d/f"), b"n" * 1000)),
+                ("durable upload", svc.upload(sick("sync.d/f"), b"n" * 1000,
+                                              "&durable=true")),
+                ("copy", svc.rpc("files.copy", {"src": "a.txt",
+                                                "dst": sick("full.d/f")})),
+                ("archive", svc.rpc("files.archive", {
+                    "sources": ["a.txt"], "dest": sick("full.d/f.tar")}))):
+            self.refused(r, 500, "fs.io", what=what)
+        for at in ("full.d", "sync.d"):
+            got = self.ok(svc.list(sick(at))).json["entries"]
+            self.eq(got, [], at)
+        self.eq(self.names(svc), before)
+        self.ok(svc.upload(sick("sync.d/f"), b"n" * 1000), 201)
+        self.ok(svc.call("PUT", "/files/import?path=" + sick("sync.d"), data))
+        self.eq(svc.download(sick("sync.d/b")).body, b"2" * 100_000)
+
+    def test_hang(self):
+        """Who lists a directory that does not answer holds up no other."""
+        svc = self.serve()
+        svc.rough = True  # those that hang are killed at the end
+        hung = [Conn(svc) for _ in range(6)]
+        for c in hung:
+            self.addCleanup(c.close)
+            c.send(svc.build(
+                "GET", f"/files/list?path={self.w.dir}/sick/stuck"))
+        time.sleep(0.5)
+        self.ok(svc.upload("u", b"x"), 201)
+        for _ in range(10):
+            for call in (lambda: svc.stat("a.txt"), lambda: svc.list("."),
+                         lambda: svc.upload("u", b"x" * 100_000),
+                         lambda: svc.rpc("files.copy", {
+                             "src": "u", "dst": "u2", "overwrite": True})):
+                self.under(self.ok(call()).secs, 2, "another root")
+        self.health(svc)
 
 
 class Names(Case):
