@@ -162,9 +162,32 @@ known_refs(const struct resolve *rs)
 	return 1;
 }
 
+/* A root of what is asked whose file system may not answer, or NULL. */
+static const struct walk_root *
+slow_ref(const struct resolve *rs)
+{
+	const struct walk_root *root;
+	size_t i, k;
+
+	for (i = 0; i < rs->n; i++)
+		for (k = 0; k < rs->v[i].nrefs; k++) {
+			root = walk_root(&pd.roots, rs->v[i].refs[k].root);
+			if (root->slow)
+				return root;
+		}
+	return NULL;
+}
+
+static int
+is_slow(const struct rootref *ref)
+{
+	return walk_root(&pd.roots, ref->root)->slow;
+}
+
 static int
 do_resolve(struct imsg *m)
 {
+	const struct walk_root *slow;
 	struct resolve rs;
 	struct rbuf r;
 	int fd, rc = -1;
@@ -172,7 +195,11 @@ do_resolve(struct imsg *m)
 	rbuf_init(&r, m->payload, m->len);
 	if (resolve_get(&r, &rs) == -1)
 		return -1;
-	if (rget_end(&r) == 0 && known_refs(&rs)) {
+	if (rget_end(&r) == -1 || !known_refs(&rs))
+		rc = -1;
+	else if ((slow = slow_ref(&rs)) != NULL)
+		rc = pool_resolve(m->id, slow->id, rs.n, m->payload, m->len);
+	else {
 		wbuf_reset(&out);
 		if (get_facts(&pd, &rs, &out, &fd) == -1)
 			fatalx("out of memory");
@@ -305,7 +332,9 @@ do_mutate(struct imsg *m)
 		mutate_clear(&mu);
 		return -1;
 	}
-	if ((m->type == MP_UNLINK && dir_unlink_long(&pd, &mu)) ||
+	if (is_slow(&mu.src.ref) ||
+	    (m->type == MP_RENAME && is_slow(&mu.dst.ref)) ||
+	    (m->type == MP_UNLINK && dir_unlink_long(&pd, &mu)) ||
 	    (m->type == MP_RENAME && dir_rename_long(&mu)))
 		rc = pool_add(
 		    m->type, m->id, mu.src.ref.root, m->payload, m->len);

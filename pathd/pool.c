@@ -46,6 +46,7 @@ struct task {
 	int begun;	/* PUT_ANS or LIST_ANS went out */
 	int closed;	/* answered for good, or cancelled */
 	int tries;	/* of a sweep */
+	size_t items;	/* of a RESOLVE */
 	uint64_t since; /* queued */
 };
 TAILQ_HEAD(taskq, task);
@@ -133,9 +134,30 @@ task_begins(const struct task *t)
 		return MP_DENIED_ANS;
 	case MP_SPACE:
 		return MP_SPACE_ANS;
+	case MP_RESOLVE:
+		return MP_FACTS;
 	default:
 		return MP_DONE;
 	}
+}
+
+/* Nothing is known of the paths; the facts say why. */
+static void
+facts_fail(const struct task *t, enum code code)
+{
+	struct facts f = {.status = FS_ERRNO,
+	    .err = code == C_FS_TIMEOUT ? ETIMEDOUT : ENOMEM};
+	struct wbuf w;
+	size_t i;
+
+	wbuf_init(&w, IMSG_MAX_PAYLOAD);
+	wput_u32(&w, (uint32_t)t->items);
+	for (i = 0; i < t->items; i++)
+		facts_put(&w, &f);
+	if (w.err)
+		fatalx("out of memory");
+	tell(MP_FACTS, t->id, -1, w.p, w.len);
+	wbuf_free(&w);
 }
 
 /* Answer for a task that nobody works on any more. */
@@ -151,6 +173,10 @@ task_fail(struct task *t, enum code code)
 	t->closed = 1;
 	if (t->begun && task_begins(t) == MP_LIST_ANS)
 		return; /* its pipe ends without an end frame */
+	if (t->type == MP_RESOLVE) {
+		facts_fail(t, code);
+		return;
+	}
 	wbuf_init(&w, 256);
 	if (t->begun)
 		put_fin_put(&w, &fin);
@@ -283,7 +309,8 @@ worker_answer(struct task *t, struct imsg *m)
 {
 	int last = m->type == MP_PUT_FIN || m->type == MP_DONE ||
 		   m->type == MP_EDIT_ANS || m->type == MP_ARCHIVE_ANS ||
-		   m->type == MP_DENIED_ANS || m->type == MP_SPACE_ANS;
+		   m->type == MP_DENIED_ANS || m->type == MP_SPACE_ANS ||
+		   m->type == MP_FACTS;
 	int fd = m->fd;
 
 	if (t->begun ? m->type != MP_PUT_FIN || task_begins(t) != MP_PUT_ANS
@@ -552,9 +579,9 @@ pool_start(const struct pathd *pd, struct event_base *base, struct chan *mon)
 			fatalx("no worker can be started");
 }
 
-int
-pool_add(
-    uint16_t type, uint64_t id, uint32_t root, const void *payload, size_t len)
+static int
+task_add(uint16_t type, uint64_t id, uint32_t root, size_t items,
+    const void *payload, size_t len)
 {
 	struct task *t;
 
@@ -565,6 +592,7 @@ pool_add(
 	t->id = id;
 	t->type = type;
 	t->root = root;
+	t->items = items;
 	t->since = proc_now_us();
 	if (pool.queued >= POOL_QUEUE || (t->payload = malloc(len)) == NULL) {
 		task_fail(t, C_SRV_UNAVAILABLE);
@@ -577,6 +605,20 @@ pool_add(
 	pool.queued++;
 	pool_dispatch();
 	return 0;
+}
+
+int
+pool_add(
+    uint16_t type, uint64_t id, uint32_t root, const void *payload, size_t len)
+{
+	return task_add(type, id, root, 0, payload, len);
+}
+
+int
+pool_resolve(
+    uint64_t id, uint32_t root, size_t items, const void *payload, size_t len)
+{
+	return task_add(MP_RESOLVE, id, root, items, payload, len);
 }
 
 int

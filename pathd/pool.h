@@ -22,10 +22,14 @@ struct event_base;
 
 /* Start the first workers.  fatal on failure. */
 void pool_start(const struct pathd *, struct event_base *, struct chan *mon);
-/* Take a checked job (PUT, LIST, UNLINK, RENAME, DENIED).  From here on the
- * pool answers for it, whatever happens.  0, or -1 when the id is in use. */
+/* Take a checked job (PUT, LIST, MKDIR, UNLINK, RENAME, DENIED).  From here on
+ * the pool answers for it, whatever happens.  0, or -1 when the id is in use.
+ */
 int pool_add(
     uint16_t type, uint64_t id, uint32_t root, const void *payload, size_t len);
+/* Take a checked RESOLVE of so many items likewise. */
+int pool_resolve(
+    uint64_t id, uint32_t root, size_t items, const void *payload, size_t len);
 /* PUT_END of an upload; of one that ended meanwhile it means nothing.  0, or
  * -1 when it comes before PUT_ANS. */
 int pool_put_end(uint64_t id, const void *payload, size_t len);

@@ -7,6 +7,7 @@
  * operator named these paths.
  */
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -71,6 +72,29 @@ root_spell(struct walk_root *r, const struct stat *st)
 	return (r->path = strdup(path)) == NULL ? -1 : 0;
 }
 
+/* Whether a file system answers without a network or another process.  What is
+ * not known to is taken not to. */
+static int
+is_local(int fd)
+{
+	static const uint32_t local[] = {0xef53 /* ext2, 3, 4 */,
+	    0x58465342 /* xfs */, 0x9123683e /* btrfs */,
+	    0x01021994 /* tmpfs */, 0x858458f6 /* ramfs */,
+	    0xf2f52010 /* f2fs */, 0x794c7630 /* overlay */,
+	    0x2fc12fc1 /* zfs */, 0xca451a4e /* bcachefs */, 0x4d44 /* vfat */,
+	    0x2011bab0 /* exfat */, 0x9660 /* iso9660 */,
+	    0x73717368 /* squashfs */, 0xe0f5e1e2 /* erofs */};
+	struct statfs fs;
+	size_t i;
+
+	if (fstatfs(fd, &fs) == -1)
+		return 0;
+	for (i = 0; i < nitems(local); i++)
+		if ((uint32_t)fs.f_type == local[i])
+			return 1;
+	return 0;
+}
+
 static void
 root_open(struct walk_root *r)
 {
@@ -90,6 +114,7 @@ root_open(struct walk_root *r)
 	}
 	r->dev = st.st_dev;
 	r->ino = st.st_ino;
+	r->slow = !is_local(r->fd);
 }
 
 void

@@ -23,6 +23,7 @@ struct walk_root {
 	char *conf; /* as configured, absolute */
 	char *path; /* canonical spelling, NULL with err set */
 	uint64_t dev, ino;
+	int slow; /* its file system may not answer: main must not touch it */
 };
 struct walk_roots {
 	struct walk_root *v; /* owned */

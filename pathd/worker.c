@@ -17,6 +17,7 @@
 #include "pathd/denied.h"
 #include "pathd/dir.h"
 #include "pathd/edit.h"
+#include "pathd/get.h"
 #include "pathd/journal.h"
 #include "pathd/space.h"
 #include "pathd/worker.h"
@@ -257,6 +258,36 @@ do_edit(struct job *j, struct rbuf *r)
 }
 
 static void
+do_resolve(struct job *j, struct rbuf *r)
+{
+	struct resolve rs;
+	struct wbuf w;
+	int fd;
+
+	if (resolve_get(r, &rs) == -1 || rget_end(r) == -1)
+		_exit(1);
+	wbuf_init(&w, IMSG_MAX_PAYLOAD);
+	if (get_facts(j->pd, &rs, &w, &fd) == -1)
+		_exit(1); /* out of memory */
+	job_send(j, MP_FACTS, fd, &w);
+	wbuf_free(&w);
+	resolve_clear(&rs);
+}
+
+static void
+do_mkdir(struct job *j, struct rbuf *r)
+{
+	struct mutate m;
+	struct done done = {0};
+
+	if (mutate_get(r, &m) == -1 || rget_end(r) == -1)
+		_exit(1);
+	dir_mkdir(j->pd, &m, &done);
+	job_done(j, done.code, done.count);
+	mutate_clear(&m);
+}
+
+static void
 do_sweep(struct job *j, struct rbuf *r)
 {
 	if (journal_sweep(j->pd) > 0)
@@ -310,6 +341,8 @@ static const struct {
 	uint16_t type;
 	job_run run;
 } jobs[] = {
+    {MP_RESOLVE, do_resolve},
+    {MP_MKDIR, do_mkdir},
     {MP_PUT, do_put},
     {MP_LIST, do_list},
     {MP_UNLINK, do_unlink},

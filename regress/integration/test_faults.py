@@ -387,14 +387,23 @@ class Sick(Case):
         self.eq(svc.download(sick("sync.d/b")).body, b"2" * 100_000)
 
     def test_hang(self):
-        """Who lists a directory that does not answer holds up no other."""
+        """Who waits for what does not answer holds up no other root."""
         svc = self.serve()
         svc.rough = True  # those that hang are killed at the end
-        hung = [Conn(svc) for _ in range(6)]
-        for c in hung:
+        stuck = f"{self.w.dir}/sick/stuck"
+        for what in ("list?path=" + stuck, f"stat?path={stuck}/hang",
+                     f"download-stream?path={stuck}/hang",
+                     f"list?path={stuck}/hang/x"):
+            c = Conn(svc)
             self.addCleanup(c.close)
-            c.send(svc.build(
-                "GET", f"/files/list?path={self.w.dir}/sick/stuck"))
+            c.send(svc.build("GET", "/files/" + what))
+        for op, args in (("files.mkdir", {"path": stuck + "/hang/y"}),
+                         ("files.delete", {"path": stuck + "/hang"}),
+                         ("files.copy", {"src": "a.txt",
+                                         "dst": stuck + "/hang"})):
+            c = Conn(svc)
+            self.addCleanup(c.close)
+            c.send(svc.build("POST", "/rpc/" + op, args))
         time.sleep(0.5)
         self.ok(svc.upload("u", b"x"), 201)
         for _ in range(10):
