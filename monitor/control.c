@@ -104,6 +104,12 @@ verb_status(struct client *c, uint64_t id)
 }
 
 static void
+verb_sessions(struct client *c, uint64_t id)
+{
+	reply_text(c, id, 1, sessions_text());
+}
+
+static void
 verb_top(struct client *c, uint64_t id)
 {
 	reply_text(c, id, 1, top_text());
@@ -154,6 +160,7 @@ static const struct {
     {"reload", verb_reload},
     {"panic", verb_panic},
     {"resume", verb_resume},
+    {"sessions", verb_sessions},
     {"top", verb_top},
 };
 

@@ -283,6 +283,8 @@ void control_init(int fd);
 void control_reloaded(int ok, const char *text);
 /* top.c: what is going on, as JSON in a new string; NULL out of memory. */
 char *top_text(void);
+/* Likewise the sessions whose workspaces are kept. */
+char *sessions_text(void);
 
 /* audit.c */
 void audit_init(void);

@@ -3,7 +3,8 @@
  *
  * What is going on right now, for abxctl top: commands, processes and other
  * requests, whose they are and since when.  Ids only as their first characters,
- * and of a command only its first word, as in the audit.
+ * and of a command only its first word.  And for abxctl sessions the
+ * workspaces that are kept.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,10 @@
 #include "monitor/mon.h"
 #include "monitor/proc.h"
 #include "monitor/proctab.h"
+#include "monitor/workspace.h"
 
+#define TEXT_MAX (80 * 1024)
+#define SESSIONS_MAX 60
 #define ROWS_MAX 80 /* so that the answer fits into its message */
 #define NAME_MAX_SHOWN 64
 #define MARK_LEN 6 /* of an id */
@@ -86,25 +90,75 @@ processes(struct top *t)
 				: 0);
 }
 
+/* The text as a new string, NULL out of memory; frees the writer. */
+static char *
+text_end(struct wbuf *w, size_t more)
+{
+	char *s = NULL;
+
+	json_raw_put(w, "],\"more\":");
+	json_uint_put(w, more);
+	json_raw_put(w, "}");
+	wput_u8(w, 0);
+	if (!w->err)
+		s = strdup((const char *)w->p);
+	wbuf_free(w);
+	return s;
+}
+
 char *
 top_text(void)
 {
 	struct wbuf w;
 	struct top t = {.w = &w, .runs = 1};
-	char *s = NULL;
 
-	wbuf_init(&w, 80 * 1024);
+	wbuf_init(&w, TEXT_MAX);
 	json_raw_put(&w, "{\"rows\":[");
 	req_each(request, &t);
 	processes(&t);
 	t.runs = 0;
 	req_each(request, &t);
-	json_raw_put(&w, "],\"more\":");
-	json_uint_put(&w, t.more);
-	json_raw_put(&w, "}");
-	wput_u8(&w, 0);
-	if (!w.err)
-		s = strdup((const char *)w.p);
-	wbuf_free(&w);
-	return s;
+	return text_end(&w, t.more);
+}
+
+/* ---- sessions ---- */
+
+static void
+session_put(struct wbuf *w, const struct ws *ws)
+{
+	static const char *const words[] = {
+	    [WS_KEPT] = "kept", [WS_ENDING] = "ending", [WS_GOING] = "going"};
+	char t[RFC3339_SIZE];
+
+	time_rfc3339(t, ws->used, 0);
+	put_text(w, "{\"principal\":", ws->owner, NAME_MAX_SHOWN);
+	put_text(w, ",\"session\":", ws->session, ABX_ID_MAX);
+	put_text(w, ",\"state\":", words[ws->state], NAME_MAX_SHOWN);
+	put_text(w, ",\"last_used\":", t, sizeof(t));
+	json_raw_put(w, ",\"running\":");
+	json_uint_put(w, ws->users);
+	json_raw_put(w, "}");
+}
+
+char *
+sessions_text(void)
+{
+	const struct ws *ws;
+	struct wbuf w;
+	size_t rows = 0, more = 0;
+
+	wbuf_init(&w, TEXT_MAX);
+	json_raw_put(&w, "{\"sessions\":[");
+	for (ws = workspaces.all; ws != NULL; ws = ws->next) {
+		if (ws->owner == NULL)
+			continue; /* nobody's, about to go */
+		if (rows == SESSIONS_MAX) {
+			more++;
+			continue;
+		}
+		if (rows++ > 0)
+			json_raw_put(&w, ",");
+		session_put(&w, ws);
+	}
+	return text_end(&w, more);
 }

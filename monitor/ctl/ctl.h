@@ -76,6 +76,7 @@ int put_main(struct ctl *, int, char **);
 int reload_main(struct ctl *, int, char **);
 int rm_main(struct ctl *, int, char **);
 int run_main(struct ctl *, int, char **);
+int sessions_main(struct ctl *, int, char **);
 int status_main(struct ctl *, int, char **);
 int top_main(struct ctl *, int, char **);
 

@@ -50,6 +50,8 @@ const struct ctl_verb ctl_verbs[] = {
 	"[--cwd dir] [--env name=value ...] [--timeout seconds] "
 	"[--session name] [--signals] [--stdin] [--] word ...",
 	"run a command on the service", run_main},
+    {"sessions", "", "list the sessions whose workspaces are kept",
+	sessions_main},
     {"status", "", "say how the running service is", status_main},
     {"top", "[-1]", "watch what the service is doing", top_main},
     {NULL, NULL, NULL, NULL},

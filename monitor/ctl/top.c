@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: ISC
  *
  * abxctl top: what the service is doing right now, again and again on a
- * terminal, else once.
+ * terminal, else once.  abxctl sessions: the workspaces that it keeps.
  */
 #include <sys/ioctl.h>
 
@@ -123,6 +123,46 @@ top_main(struct ctl *ctl, int argc, char **argv)
 	if (ctl->json)
 		return show_json(j) == -1 ? CTL_USAGE : CTL_YES;
 	show_rows(j, SIZE_MAX);
+	json_decref(j);
+	return CTL_YES;
+}
+
+static void
+show_sessions(const json_t *j)
+{
+	const json_t *rows = json_object_get(j, "sessions"), *r;
+	json_int_t more = json_integer_value(json_object_get(j, "more"));
+	size_t i;
+
+	show_line("%-16s %-24s %-7s %7s  %s", "PRINCIPAL", "SESSION", "STATE",
+	    "RUNNING", "LAST USED");
+	json_array_foreach(rows, i, r)
+	{
+		show_line("%-16s %-24s %-7s %7lld  %s", member(r, "principal"),
+		    member(r, "session"), member(r, "state"),
+		    (long long)json_integer_value(
+			json_object_get(r, "running")),
+		    member(r, "last_used"));
+	}
+	if (more > 0)
+		show_line("... and %lld more", (long long)more);
+}
+
+int
+sessions_main(struct ctl *ctl, int argc, char **argv)
+{
+	json_t *j = NULL;
+	int ok, status;
+
+	if (ctl_options(ctl, argc, argv) == -1)
+		return CTL_USAGE;
+	if (optind < argc)
+		return ctl_usage(argv[0]);
+	if ((status = control_ask(ctl, "sessions", &j, &ok)) != CTL_YES)
+		return status;
+	if (ctl->json)
+		return show_json(j) == -1 ? CTL_USAGE : CTL_YES;
+	show_sessions(j);
 	json_decref(j);
 	return CTL_YES;
 }

@@ -247,6 +247,38 @@ class Control(Case):
         self.eq(abxctl(svc, "status").returncode, 3)
 
 
+class Sessions(Case):
+    @classmethod
+    def conf(cls, w):
+        return {"allow_lint_errors": True, "rules": [
+            {"allow": ["commands.run", "workspace.delete"],
+             "commands": {"allow": ["true", "sleep {int}"],
+                          "cwd": w.w}}]}
+
+    def test_sessions(self):
+        def rows():
+            out = abxctl(self.svc, "sessions", "--json")
+            self.eq(out.returncode, 0, out.stderr)
+            got = json.loads(out.stdout)
+            self.eq(got["more"], 0)
+            return sorted((s["principal"], s["session"], s["running"])
+                          for s in got["sessions"])
+        self.eq(rows(), [])
+        self.ok(self.svc.run("true", session="one"))
+        self.ok(self.svc.run("true", session="two", token=ALICE))
+        t = threading.Thread(target=self.svc.run, args=("sleep", "2"),
+                             kwargs={"session": "one"})
+        t.start()
+        want = [("alice", "two", 0), ("root", "one", 1)]
+        self.eq(until(5, lambda: rows() == want), True, rows())
+        t.join()
+        self.eq(until(5, lambda: rows()[1][2] == 0), True, rows())
+        text = abxctl(self.svc, "sessions").stdout
+        self.assertRegex(text, r"(?m)^alice +two +kept +0  20\d\d-")
+        self.ok(self.svc.call("DELETE", "/workspace/one"))
+        self.eq(rows(), [("alice", "two", 0)])
+
+
 class Idempotency(Case):
     @classmethod
     def fill(cls, w):
