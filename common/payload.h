@@ -557,6 +557,7 @@ struct boot {
 	uint32_t cpu_percent;
 	uint64_t total_memory; /* bytes */
 	uint32_t total_pids, total_cpu;
+	uint8_t protect_absent;
 	uint8_t exec_used; /* some rule can run a command */
 	uint64_t shutdown_grace_ms;
 	uint32_t restart_limit;

@@ -330,6 +330,7 @@ boot_put(struct wbuf *w, const struct boot *b)
 	wput_u64(w, b->total_memory);
 	wput_u32(w, b->total_pids);
 	wput_u32(w, b->total_cpu);
+	wput_u8(w, b->protect_absent);
 	wput_u8(w, b->exec_used);
 	wput_u64(w, b->shutdown_grace_ms);
 	wput_u32(w, b->restart_limit);
@@ -387,6 +388,7 @@ boot_get(struct rbuf *r, struct boot *b)
 	b->total_memory = rget_u64(r);
 	b->total_pids = rget_u32(r);
 	b->total_cpu = rget_u32(r);
+	b->protect_absent = (uint8_t)rget_bool(r);
 	b->exec_used = (uint8_t)rget_bool(r);
 	b->shutdown_grace_ms = rget_u64(r);
 	b->restart_limit = rget_u32(r);

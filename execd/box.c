@@ -96,6 +96,7 @@ box_free(struct box *b)
 		close(b->err);
 	spare_drop(b);
 	chan_free(b->chan);
+	absent_drop(b->absent);
 	cgroup_free(b->own, 1);
 	cgroup_free(b->group, 1);
 	wbuf_free(&b->key);
@@ -423,7 +424,7 @@ box_new(const char *session, const struct wbuf *key,
 		box_free(b);
 		return NULL;
 	}
-	if (b->key.err ||
+	if (b->key.err || absent_hold(binds, &b->absent) == -1 ||
 	    jobs.conf.driver->run(binds, cgroup_fd(b->own), &sb) == -1) {
 		box_free(b);
 		return NULL;

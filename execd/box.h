@@ -36,11 +36,12 @@ struct box {
 	size_t njobs;  /* runs that have their place here */
 	uint64_t used; /* when the last one left, microseconds */
 	struct xl_ready ready;
-	struct cgroup *group; /* of its runs' groups; NULL: none */
-	struct cgroup *own;   /* in it, of its own processes */
-	struct event init_ev; /* the launcher's end */
-	struct event clock;   /* START: to be ready; READY: without a run;
-			       * END: to be gone */
+	struct cgroup *group;	    /* of its runs' groups; NULL: none */
+	struct cgroup *own;	    /* in it, of its own processes */
+	struct absent_refs *absent; /* placeholders among its binds */
+	struct event init_ev;	    /* the launcher's end */
+	struct event clock;	    /* START: to be ready; READY: without a run;
+				     * END: to be gone */
 };
 
 extern struct box *boxes;

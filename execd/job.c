@@ -117,6 +117,8 @@ job_close(struct job *j)
 	j->err = -1;
 	cgroup_free(j->group, 1);
 	j->group = NULL;
+	absent_drop(j->absent);
+	j->absent = NULL;
 }
 
 static void
@@ -250,6 +252,8 @@ job_settle(struct job *j)
 	/* nothing is in it any more, whoever still reads the output */
 	cgroup_free(j->group, 1);
 	j->group = NULL;
+	absent_drop(j->absent);
+	j->absent = NULL;
 	session_left(j);
 	if (j->pump != NULL)
 		return;

@@ -11,6 +11,7 @@
 
 #include <event2/event_struct.h>
 
+#include "execd/absent.h"
 #include "execd/appeared.h"
 #include "execd/cgroup.h"
 #include "execd/driver.h"
@@ -47,11 +48,12 @@ struct job {
 	struct wbuf held;	/* XL_RUN until GO */
 	struct cgroup *group;	/* NULL: none */
 	struct cgroup_limits bounds;
-	pid_t bwrap;	   /* 0 when reaped */
-	pid_t init;	   /* the launcher outside, 0 when not known */
-	int pidfd;	   /* of it */
-	int err;	   /* bubblewrap's complaints */
-	struct chan *chan; /* to the launcher; NULL when it is gone */
+	struct absent_refs *absent; /* placeholders among the binds */
+	pid_t bwrap;		    /* 0 when reaped */
+	pid_t init;		    /* the launcher outside, 0 when not known */
+	int pidfd;		    /* of it */
+	int err;		    /* bubblewrap's complaints */
+	struct chan *chan;	    /* to the launcher; NULL when it is gone */
 	struct pump *pump;
 	struct spool *spool;   /* of a process, until it is forgotten */
 	struct feed *feed;     /* of a process that takes input */

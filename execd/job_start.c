@@ -284,6 +284,10 @@ job_run(struct job *j, const struct spawn *s, const struct profile_binds *b)
 
 	job_enter(j, JOB_START);
 	job_bounds(j, s);
+	if (absent_hold(b, &j->absent) == -1) {
+		job_fail(j, C_SRV_UNAVAILABLE, errno, "start");
+		return;
+	}
 	if (j->session[0] == '\0' && job_group(j, NULL) == -1) {
 		job_fail(j, C_SBX_UNAVAILABLE, errno, "cgroup");
 		return;

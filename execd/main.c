@@ -19,6 +19,7 @@
 #include "common/codes.h"
 #include "common/log.h"
 #include "common/proc.h"
+#include "execd/absent.h"
 #include "execd/cgroup.h"
 #include "execd/driver.h"
 #include "execd/filter.h"
@@ -44,8 +45,11 @@ static struct {
 	int no_proc;	  /* errno of mounting /proc: no sandbox is possible */
 	uint64_t idle_ms; /* of sessions' sandboxes */
 	uint32_t cpu_percent;
-	int group; /* directory for those of runs, -1: none */
-} conf = {.group = -1};
+	int group;   /* directory for those of runs, -1: none */
+	int journal; /* of placeholders, -1: none */
+	int absent;  /* make placeholders */
+	int alone;   /* no other execd lives */
+} conf = {.group = -1, .journal = -1};
 
 static struct chan *mon;
 
@@ -84,15 +88,21 @@ execd_conf(const struct proc_conf *pc, struct rbuf *r)
 	conf.nofile = rget_u32(r);
 	conf.idle_ms = rget_u64(r);
 	conf.cpu_percent = rget_u32(r);
+	conf.absent = rget_bool(r);
+	conf.alone = rget_bool(r);
 	return rget_end(r);
 }
 
 static int
 execd_fd(enum proc_fd kind, uint32_t index, int fd)
 {
-	if (kind != PFD_CGROUP || index != 0 || conf.group != -1)
+	int *to = kind == PFD_CGROUP	? &conf.group
+		  : kind == PFD_JOURNAL ? &conf.journal
+					: NULL;
+
+	if (to == NULL || index != 0 || *to != -1)
 		return -1;
-	conf.group = fd;
+	*to = fd;
 	return 0;
 }
 
@@ -110,8 +120,17 @@ execd_open(const struct proc_conf *pc)
 	if ((conf.no_proc = mounts_enter(&mc)) != 0)
 		return;
 	spawn_init(conf.tmp_size, conf.require);
+	absent_init(conf.journal, conf.absent);
 	cgroup_init(conf.group, pc->generation, conf.cpu_percent);
 	protect_init();
+}
+
+/* Placeholders were made as that user. */
+static void
+execd_opened(const struct proc_conf *pc, struct jail *j)
+{
+	if (conf.alone)
+		absent_recover();
 }
 
 static void
@@ -280,6 +299,7 @@ on_spawn(struct imsg *m)
 	else
 		rc = job_spawn(m->id, &s, &pending.binds);
 	pending_clear();
+	absent_tidy();
 	spawn_clear(&s);
 	return rc;
 }
@@ -451,6 +471,7 @@ main(int argc, char **argv)
 	    .fd = execd_fd,
 	    .open = execd_open,
 	    .jail = execd_jail,
+	    .opened = execd_opened,
 	    .start = execd_start,
 	    .shutdown = job_shutdown,
 	    .use_poll = 1};

@@ -21,6 +21,7 @@
 #include <linux/openat2.h>
 
 #include "common/log.h"
+#include "execd/absent.h"
 #include "execd/appeared.h"
 #include "execd/mounts.h"
 
@@ -29,9 +30,14 @@
 #define MAX_MODULES 64
 #define MODULE_DEPTH 8 /* slashes in the name of a submodule */
 
-/* commondir leads git to another configuration */
-static const char *const in_git[] = {
-    "hooks", "config", "config.worktree", "commondir"};
+/* commondir leads git to another configuration; absent: what is made of it
+ * when it is missing */
+static const struct {
+	const char *name;
+	int absent;
+} in_git[] = {{"hooks", ABSENT_DIR}, {"config", ABSENT_FILE},
+    {"config.worktree", ABSENT_FILE}, {"commondir", ABSENT_DOT}};
+#define ABSENT_NOT (-1) /* nothing */
 
 static int
 open_plain(const char *path)
@@ -119,18 +125,56 @@ is_link(int dir, const char *name)
 	       S_ISLNK(st.st_mode);
 }
 
-/* Bind dir/name onto itself; what cannot be bound is watched.  The descriptor
- * of the entry (borrowed from the set) when it is a directory that stays
- * writable, -1 when there is none such, -2 with errno on failure. */
+/* As open_name, for a name that is to be there: made when it is missing.  -2
+ * with errno when it should have been; what the run user may not make, no
+ * command can. */
+static int
+open_or_make(int dir, const char *name, struct stat *st, int absent)
+{
+	int fd = open_name(dir, name, st);
+
+	if (fd != -1 || st->st_mode != 0 || absent == ABSENT_NOT ||
+	    !absent_on())
+		return fd;
+	if (absent_make(dir, name, (enum absent_kind)absent) == 0 ||
+	    errno == EEXIST)
+		return open_name(dir, name, st);
+	return errno == EACCES || errno == EPERM || errno == EROFS ? -1 : -2;
+}
+
+static int
+is_empty(int dir, const char *name)
+{
+	struct dirent *de;
+	int fd, n = 0;
+	DIR *d;
+
+	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd == -1 || (d = fdopendir(fd)) == NULL) {
+		if (fd != -1)
+			close(fd);
+		return 0;
+	}
+	while (n < 3 && (de = readdir(d)) != NULL)
+		n++;
+	closedir(d);
+	return n < 3; /* "." and ".." */
+}
+
+/* Bind dir/name onto itself; what cannot be bound is made (absent) or watched.
+ * The descriptor of the entry (borrowed from the set) when it is a directory
+ * that stays writable, -1 when there is none such, -2 with errno on failure. */
 static int
 cover(struct profile_binds *b, const char *inner, int dir, const char *name,
-    int rw)
+    int rw, int absent)
 {
 	char path[ABX_PATH_MAX + 1];
 	struct stat st;
 	int fd;
 
-	if ((fd = open_name(dir, name, &st)) == -1) {
+	if ((fd = open_or_make(dir, name, &st, absent)) == -2)
+		return -2;
+	if (fd == -1) {
 		if (st.st_mode != 0 && !S_ISLNK(st.st_mode))
 			return -1;
 		return appeared_watch(&b->watch, inner, dir, name,
@@ -139,7 +183,7 @@ cover(struct profile_binds *b, const char *inner, int dir, const char *name,
 			   : -1;
 	}
 	/* only a directory is worth a writable mount point */
-	if (!S_ISDIR(st.st_mode))
+	if (!S_ISDIR(st.st_mode) || absent_is(st.st_dev, st.st_ino))
 		rw = 0;
 	if ((size_t)snprintf(path, sizeof(path), "%s/%s", inner, name) >=
 	    sizeof(path)) {
@@ -260,7 +304,7 @@ protect_place(struct profile_binds *b, size_t i, char *rel, int fd, int git)
 	if (join(next, inner, rel) == -1)
 		return -1;
 	if (!git || !S_ISDIR(got.st_mode))
-		return cover(b, inner, dir, rel, 0) == -2 ? -1 : 0;
+		return cover(b, inner, dir, rel, 0, ABSENT_NOT) == -2 ? -1 : 0;
 	dir = ancestor(b, next, dir, rel, &rw);
 	return dir == -1 ? -1 : git_names(b, next, dir);
 }
@@ -300,7 +344,8 @@ cover_git_files(struct profile_binds *b, const char *inner, int git)
 	size_t i;
 
 	for (i = 0; i < nitems(in_git); i++)
-		if (cover(b, inner, git, in_git[i], 0) == -2)
+		if (cover(b, inner, git, in_git[i].name, 0, in_git[i].absent) ==
+		    -2)
 			return -1;
 	return 0;
 }
@@ -340,7 +385,7 @@ cover_inner(
 			rc = -1;
 			break;
 		}
-		one = cover(b, inner, fd, de->d_name, 1);
+		one = cover(b, inner, fd, de->d_name, 1, ABSENT_NOT);
 		if (one == -1)
 			continue;
 		if (one == -2 || join(path, inner, de->d_name) == -1 ||
@@ -373,7 +418,7 @@ git_names(struct profile_binds *b, const char *inner, int git)
 			errno = ELOOP;
 			return -1;
 		}
-		fd = cover(b, inner, git, many[i], 1);
+		fd = cover(b, inner, git, many[i], 1, ABSENT_NOT);
 		if (fd == -2)
 			return -1;
 		if (fd != -1 &&
@@ -390,8 +435,11 @@ protect_name(struct profile_binds *b, size_t i, const char *name)
 	char inner[ABX_PATH_MAX + 1];
 	int git = strcmp(name, ".git") == 0, fd;
 
+	/* an empty one is no repository, and is not to become one */
+	if (git && absent_on() && is_empty(b->v[i].fd, name))
+		git = 0;
 	/* a ".git" file, as of a worktree, is read-only whole */
-	fd = cover(b, b->v[i].inner, b->v[i].fd, name, git);
+	fd = cover(b, b->v[i].inner, b->v[i].fd, name, git, ABSENT_DIR);
 	if (fd == -2)
 		return -1;
 	if (fd == -1)

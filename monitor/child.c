@@ -83,6 +83,18 @@ put_paths(struct wbuf *w, const struct boot_path *v, size_t n)
 		boot_path_put(w, &v[i]);
 }
 
+/* Is no execd there beside the one that is started? */
+static int
+alone(const struct parent *p)
+{
+	const struct child *c;
+
+	for (c = p->drain; c != NULL; c = c->next)
+		if (c->kind == PROC_EXECD)
+			return 0;
+	return p->kids[PROC_EXECD] == NULL && p->next_kids[PROC_EXECD] == NULL;
+}
+
 static void
 put_execd(const struct parent *p, const struct boot *b, struct wbuf *w)
 {
@@ -98,6 +110,8 @@ put_execd(const struct parent *p, const struct boot *b, struct wbuf *w)
 	wput_u32(w, 4096);
 	wput_u64(w, ABX_SESSION_IDLE_MS);
 	wput_u32(w, b->cpu_percent);
+	wput_u8(w, b->protect_absent);
+	wput_u8(w, (uint8_t)alone(p));
 }
 
 static void
@@ -109,14 +123,14 @@ put_monitor(const struct parent *p, const struct boot *b, struct wbuf *w)
 	wput_u32(w, p->control_gid);
 }
 
-/* The crash journal of pathd, in the state directory. */
+/* The crash journal of a worker, in the state directory. */
 static void
-send_journal(const struct boot *b, struct child *c)
+send_journal(const struct boot *b, struct child *c, const char *name)
 {
 	char path[ABX_PATH_MAX + 32];
 	int fd;
 
-	snprintf(path, sizeof(path), "%s/pathd.journal", b->state_dir);
+	snprintf(path, sizeof(path), "%s/%s.journal", b->state_dir, name);
 	fd = open(path,
 	    O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY,
 	    0600);
@@ -175,13 +189,14 @@ child_conf(struct parent *p, struct child *c, const struct boot *b)
 		put_monitor(p, b, &w);
 		break;
 	case PROC_PATHD:
-		send_journal(b, c);
+		send_journal(b, c, "pathd");
 		put_paths(&w, b->roots, b->nroots);
 		wput_u32(&w, b->umask);
 		break;
 	case PROC_EXECD:
 		if ((fd = groups_enter(c->pid)) != -1)
 			child_send(c, PC_FD, fd, PFD_CGROUP, 0, 0);
+		send_journal(b, c, "execd");
 		put_execd(p, b, &w);
 		break;
 	default:

@@ -437,6 +437,7 @@ boot_fill(struct boot *b, const struct confset *cs)
 	b->total_memory = c->total_memory;
 	b->total_pids = c->total_pids;
 	b->total_cpu = c->total_cpu;
+	b->protect_absent = (uint8_t)c->protect_absent;
 	b->exec_used =
 	    c->sandbox_enabled && policy_has_effect(cs->policy, E_EXEC);
 	b->shutdown_grace_ms = c->shutdown_grace_ms;

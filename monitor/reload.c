@@ -113,6 +113,7 @@ static int
 binds_changed(const struct boot *a, const struct boot *b)
 {
 	return a->tmp_size != b->tmp_size || a->cpu_percent != b->cpu_percent ||
+	       a->protect_absent != b->protect_absent ||
 	       !lists_equal(&a->protect, &b->protect) ||
 	       !lists_equal(&a->protect_names, &b->protect_names) ||
 	       !paths_equal(a->binds, a->nbinds, b->binds, b->nbinds);

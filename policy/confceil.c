@@ -120,6 +120,7 @@ tighten(struct conf *c, const struct conf *was)
 		c->tmp_size = was->tmp_size;
 	c->sandbox_enabled &= was->sandbox_enabled;
 	c->require |= was->require;
+	c->protect_absent |= was->protect_absent;
 }
 
 /* Only what makes a sandbox tighter. */
@@ -128,7 +129,8 @@ get_tighter(struct cload *cl, const struct node *n, void *obj)
 {
 	static const char *const names[] = {"enabled", "protect", "require",
 	    "tmp_size", "cpu_quota_percent", "max_memory_mb", "max_pids",
-	    "total_cpu_percent", "total_memory", "total_pids"};
+	    "protect_absent", "total_cpu_percent", "total_memory",
+	    "total_pids"};
 	struct conf *c = cl->c;
 	const struct conf was = *c; /* for its numbers */
 	const struct ckey *k;

@@ -217,7 +217,7 @@ const struct ckey sandbox_keys[] = {
     {"process_ttl", K_MSEC, 0, OFF(process_ttl_ms), 1000, DAY_MS},
     {"profiles", K_LATER},
     {"protect", K_LIST, 0, OFF(protect_names), .check = check_protect},
-    {"protect_absent", K_LATER},
+    {"protect_absent", K_BOOL, 0, OFF(protect_absent)},
     {"require", K_FUNC, .get = get_require, .put = put_require},
     {"tmp_size", K_SIZE, 0, OFF(tmp_size), 4096, 1ULL << 40},
     {"total_cpu_percent", K_U32, CK_OPT0, OFF(total_cpu), 1, 100000},

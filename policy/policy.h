@@ -140,8 +140,9 @@ struct conf {
 	uint64_t total_memory;
 	uint32_t total_pids, total_cpu;
 	struct strlist protect_names; /* sandbox.protect */
-	uint64_t output_spool;	      /* bytes a stream of a process */
-	uint64_t process_ttl_ms;      /* that an ended one is remembered */
+	int protect_absent;
+	uint64_t output_spool;	 /* bytes a stream of a process */
+	uint64_t process_ttl_ms; /* that an ended one is remembered */
 	/* workspaces of sessions: how many of one principal, how large
 	 * (0: whatever), and how long unused (0: for ever) */
 	uint32_t ws_max;

@@ -111,7 +111,7 @@ done
 show top $cg cgroup.procs cgroup.subtree_control
 show exec $cg/exec cgroup.procs cgroup.subtree_control memory.max
 ask posture http://localhost/posture
-eat hold hold 8 4 &
+eat hold hold 8 8 &
 wait_for 'abx-eat hold'
 sleep 1
 g=$(ls -d $cg/exec/[0-9]*-*)
@@ -336,6 +336,9 @@ class Uml(Case):
     def test_the_groups(self):
         share = self.share()
         console = self.boot(share)
+        if "Attempted to kill init" in console:
+            # the kernel inside does not always bear a busy machine
+            console = self.boot(share)
         self.read_facts(share, console)
         self.layout()
         self.one_run()

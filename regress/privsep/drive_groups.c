@@ -16,6 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/msg.h"
+
 #define MEMORY (48ULL * 1024 * 1024)
 #define PROCS 8
 
@@ -25,7 +27,7 @@ eat(struct run *r, const char *const argv[], const char *session)
 	memset(r, 0, sizeof(*r));
 	r->argv = argv;
 	r->dir = work;
-	r->s.timeout_ms = 30000;
+	r->s.timeout_ms = 120000;
 	r->s.grace_ms = 1000;
 	r->s.max_output = 10000;
 	r->s.memory = MEMORY;
@@ -109,12 +111,13 @@ one(const char *const argv[], int oom)
 void
 test_groups(void)
 {
-	static const char *const hold[] = {"abx-eat", "hold", "8", "6", NULL};
+	static const char *const hold[] = {"abx-eat", "hold", "8", "60", NULL};
 	static const char *const fits[] = {"abx-eat", "memory", "24", NULL};
 	static const char *const large[] = {"abx-eat", "memory", "80", NULL};
 	static const char *const forks[] = {
 	    "abx-eat", "processes", "40", "1", NULL};
 	char session[256] = "", name[256] = "", path[600];
+	const uint8_t term = SIGTERM;
 	struct run bg, r;
 
 	CHECK((peer.hello.layers & LAYER_CGROUP) != 0, "layers %x",
@@ -146,9 +149,12 @@ test_groups(void)
 	CHECK(r.out != NULL && strncmp(r.out, "forked 7 errno 11\n", 18) == 0,
 	    "%s", r.out);
 	run_clear(&r);
+	peer_send(&peer, ME_SIGNAL, bg.id, -1, &term, 1);
 	peer_finish(&peer, &bg);
-	CHECK(bg.end.status == 0, "status %x flags %x", bg.end.status,
-	    bg.end.flags);
+	CHECK(WIFSIGNALED(bg.end.status) &&
+		  WTERMSIG(bg.end.status) == SIGTERM &&
+		  !(bg.end.flags & END_OOM),
+	    "status %x flags %x", bg.end.status, bg.end.flags);
 	check_layer(&bg);
 	run_clear(&bg);
 	/* and one that has a sandbox of its own */

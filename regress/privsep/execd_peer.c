@@ -213,6 +213,8 @@ put_conf(struct wbuf *w, const struct peer_conf *c, int root)
 	wput_u32(w, 4096);
 	wput_u64(w, c->idle_ms != 0 ? c->idle_ms : ABX_SESSION_IDLE_MS);
 	wput_u32(w, 0);
+	wput_u8(w, 0);
+	wput_u8(w, 1);
 }
 
 static void

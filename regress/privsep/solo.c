@@ -122,6 +122,8 @@ conf_execd(struct solo *s, struct wbuf *w)
 	wput_u32(w, 4096);
 	wput_u64(w, ABX_SESSION_IDLE_MS);
 	wput_u32(w, 0);
+	wput_u8(w, 0);
+	wput_u8(w, 1);
 }
 
 static void

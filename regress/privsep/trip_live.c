@@ -331,7 +331,8 @@ live_descriptors(void **state)
 	/* parent, monitor; what bubblewrap is given */
 	check_table("abx-execd", kid("abx-execd"),
 	    STDIO STDIO "/run/abx-empty\n/run/abx-empty.file\n"
-			"/run/abx-launch\n" LOG WAKE "socket\nsocket\n");
+			"/run/abx-launch\n" LOG WAKE
+			"socket\nsocket\nstate/execd.journal\n");
 }
 
 /* ---- trying ---- */
