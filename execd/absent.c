@@ -400,40 +400,58 @@ struct line {
 	struct place p; /* of '?': the path alone */
 };
 
+/* A decimal number and a blank or the end; *p goes behind them.  0 or -1. */
+static int
+number(const char **p, uint64_t *v)
+{
+	char *end;
+
+	if (**p < '0' || **p > '9')
+		return -1;
+	errno = 0;
+	*v = strtoull(*p, &end, 10);
+	if (errno != 0 || (*end != ' ' && *end != '\0'))
+		return -1;
+	*p = *end == ' ' ? end + 1 : end;
+	return 0;
+}
+
+static int
+path_from(const char *hex, char path[ABX_PATH_MAX + 1])
+{
+	size_t n = strlen(hex) / 2;
+
+	if (n == 0 || n > ABX_PATH_MAX ||
+	    hex_decode(hex, (uint8_t *)path, n) == -1)
+		return -1;
+	path[n] = '\0';
+	return strlen(path) == n ? 0 : -1;
+}
+
 /* One line without its newline: 0 or -1. */
 static int
-parse(char *text, struct line *l)
+parse(const char *text, struct line *l)
 {
-	uint64_t dev = 0, ino = 0;
-	unsigned kind = 0;
-	size_t n;
-	int at = 0;
+	uint64_t dev = 0, ino = 0, kind = 0;
+	const char *p = text + 2;
 
 	memset(l, 0, sizeof(*l));
 	l->what = text[0];
-	if (text[0] == '-')
-		at = sscanf(text, "- %" SCNu64 " %" SCNu64 "", &dev, &ino) == 2;
-	else if (text[0] == '?')
-		at = 2;
-	else if (text[0] != '+' ||
-		 sscanf(text, "+ %" SCNu64 " %" SCNu64 " %u %n", &dev, &ino,
-		     &kind, &at) != 3)
+	if (text[0] == '\0' || text[1] != ' ')
+		return -1;
+	if (text[0] == '?')
+		return path_from(p, l->p.path);
+	if ((text[0] != '+' && text[0] != '-') || number(&p, &dev) == -1 ||
+	    number(&p, &ino) == -1)
 		return -1;
 	l->p.dev = (dev_t)dev;
 	l->p.ino = (ino_t)ino;
-	l->p.kind = (enum absent_kind)kind;
-	if (at == 0 || kind > ABSENT_DOT)
-		return -1;
 	if (text[0] == '-')
-		return 0;
-	n = strlen(text);
-	if ((size_t)at >= n || (n - (size_t)at) / 2 > ABX_PATH_MAX)
+		return *p == '\0' ? 0 : -1;
+	if (number(&p, &kind) == -1 || kind > ABSENT_DOT)
 		return -1;
-	n = (n - (size_t)at) / 2;
-	if (hex_decode(text + at, (uint8_t *)l->p.path, n) == -1)
-		return -1;
-	l->p.path[n] = '\0';
-	return strlen(l->p.path) == n ? 0 : -1;
+	l->p.kind = (enum absent_kind)kind;
+	return path_from(p, l->p.path);
 }
 
 /* The whole journal, NUL-terminated; NULL when it is empty or cannot be
