@@ -89,6 +89,7 @@ class Bench:
     def abx(self):
         conf = {"version": 1, "listen": [{"address": "127.0.0.1", "port": self.port}],
                 "state_dir": os.path.join(self.dir, "state"),
+                "sandbox": {"workspace_root": os.path.join(self.dir, "work")},
                 "http": {"max_connections": 128, "max_pre_auth": 128},
                 "rules": [
                     {"allow": ["files.download", "files.upload", "files.list",
@@ -287,12 +288,12 @@ def family(pid):
     return found
 
 
-def run_true(bench):
+def run_true(bench, **more):
     """One commands.run of /bin/true over a kept connection, seconds."""
     conn = getattr(bench, "conn", None)
     if conn is None:
         conn = bench.conn = http.client.HTTPConnection("127.0.0.1", bench.port)
-    body = json.dumps({"argv": ["true"]})
+    body = json.dumps({"argv": ["true"], **more})
     begin = time.monotonic()
     conn.request("POST", "/commands/run", body,
                  {"Authorization": "Bearer " + TOKEN, "Content-Type": "application/json"})
@@ -418,7 +419,7 @@ class Rows:
             names += ["small32", "small1", "download", "upload"]
         if self.agent:
             names += ["agent32", "agent1"]
-        return names + ["list", "search", "true", "spawn", "stream", "start"]
+        return names + ["list", "search", "true", "session", "spawn", "stream", "start"]
 
     def pair(self, mine, theirs, times=1):
         return alternate(self.rounds * times, mine, theirs)
@@ -512,6 +513,12 @@ class Rows:
     def spawn(self):
         return ratio("commands.run /bin/true, s / posix_spawn", None, "less",
                      self.pair(lambda: run_true(self.bench), bare_spawn, 10))
+
+    def session(self):
+        run_true(self.bench, session="bench")
+        return ratio("the same in a session, s / posix_spawn", 0.77, "less",
+                     self.pair(lambda: run_true(self.bench, session="bench"),
+                               bare_spawn, 30))
 
     def stream(self):
         path = os.path.join(self.bench.root, "text")
