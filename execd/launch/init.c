@@ -225,8 +225,11 @@ limit(int which, uint64_t soft, uint64_t hard)
 {
 	struct rlimit old, rl = {soft, hard};
 
-	if (getrlimit(which, &old) == -1)
+	if (setrlimit(which, &rl) == 0)
+		return 0;
+	if (errno != EPERM || getrlimit(which, &old) == -1)
 		return -1;
+	/* there is a lower one already */
 	if (rl.rlim_max > old.rlim_max)
 		rl.rlim_max = old.rlim_max;
 	if (rl.rlim_cur > rl.rlim_max)
@@ -305,6 +308,7 @@ static int
 child(void *arg)
 {
 	const struct xl_run *x = start.x;
+	int err = ENOENT;
 	sigset_t none;
 	size_t i;
 
@@ -320,14 +324,14 @@ child(void *arg)
 		child_die(C_SBX_UNAVAILABLE, "seccomp");
 	/* The first that exists is the one that was meant: one that may not
 	 * be run does not lead to the next. */
-	errno = ENOENT;
 	for (i = 0; i < x->progs.n; i++) {
-		if (faccessat(AT_FDCWD, x->progs.v[i], F_OK, 0) == -1)
-			continue;
 		execve(x->progs.v[i], x->argv.v, x->env.v);
-		break;
+		err = errno; /* ENOENT may be that of its interpreter */
+		if (faccessat(AT_FDCWD, x->progs.v[i], F_OK, 0) == 0)
+			break;
 	}
-	child_die(exec_code(errno), "execve");
+	errno = err;
+	child_die(exec_code(err), "execve");
 }
 
 pid_t
