@@ -258,6 +258,22 @@ box_super(struct box *b, struct job *j)
 }
 
 void
+box_keep(struct box *b, struct job *j)
+{
+	if (b->state != BOX_READY || b->spare != NULL || !j->ended ||
+	    !j->empty || j->chan == NULL || j->pidfd == -1 || j->init_gone ||
+	    cgroup_put_pid(b->own, j->init) == -1)
+		return;
+	event_del(&j->init_ev);
+	b->spare = j->chan;
+	b->spare_pid = j->init;
+	b->spare_pidfd = j->pidfd;
+	chan_hand(b->spare, spare_msg_cb, spare_gone_cb, b);
+	j->chan = NULL;
+	j->pidfd = -1;
+}
+
+void
 box_enter(struct box *b)
 {
 	b->njobs++;

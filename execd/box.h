@@ -52,6 +52,9 @@ struct box *box_new(
 /* Give the run a supervisor of this sandbox, or one that will be forked: its
  * channel, and its pid when it is known.  0, or -1 with errno. */
 int box_super(struct box *, struct job *);
+/* The run is over: its supervisor, if nothing is left below it, waits for
+ * another one.  j->chan and j->pidfd are given up then. */
+void box_keep(struct box *, struct job *);
 /* A run takes its place, and leaves it.  Behind the last one the sandbox is
  * kept for a while, or ends; box_left may free it. */
 void box_enter(struct box *);

@@ -95,9 +95,9 @@ job_enter(struct job *j, enum job_state state)
 		job_kill_sandbox(j);
 	if (state == JOB_OVER) {
 		/* the launcher ends when its socket does */
+		session_leave(j);
 		chan_free(j->chan);
 		j->chan = NULL;
-		session_leave(j);
 	}
 }
 

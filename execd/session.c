@@ -171,8 +171,9 @@ session_leave(struct job *j)
 	j->box = NULL;
 	if (b == NULL)
 		return;
-	/* its supervisor ends by itself, and with another end of it than that
-	 * the whole sandbox would */
+	box_keep(b, j);
+	/* else its supervisor ends by itself, and with another end of it than
+	 * that the whole sandbox would */
 	cgroup_free(j->group, 0);
 	j->group = NULL;
 	box_left(b);
