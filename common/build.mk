@@ -426,7 +426,7 @@ FUZZ_CC ?= clang
 SECONDS ?= 10
 FUZZ_NAMES = argv body codec conf conn ctl_resp edit filter frame gate glob http_chunk http_fields \
 	http_head http_reply import imsg json keep monitor path payload policy ring \
-	run_render search shlex size target url walk wire
+	run_render search shlex size target url walk wire wstab
 FUZZ_SRC = regress/fuzz/argv.c regress/fuzz/body.c regress/fuzz/codec.c \
 	regress/fuzz/conf.c regress/fuzz/conn.c regress/fuzz/ctl_resp.c \
 	regress/fuzz/edit.c regress/fuzz/filter.c \
@@ -440,7 +440,7 @@ FUZZ_SRC = regress/fuzz/argv.c regress/fuzz/body.c regress/fuzz/codec.c \
 	regress/fuzz/run_render.c regress/fuzz/search.c \
 	regress/fuzz/shlex.c regress/fuzz/size.c \
 	regress/fuzz/target.c regress/fuzz/url.c regress/fuzz/walk.c \
-	regress/fuzz/wire.c
+	regress/fuzz/wire.c regress/fuzz/wstab.c
 FUZZ_LIB_SRC = ${BASE_SRC} ${COMMON_SRC} ${POLICY_SRC} \
 	${LISTENER_SRC:listener/main.c=} ${MONITOR_SRC:monitor/main.c=} \
 	monitor/ctl/resp.c monitor/ctl/sse.c \

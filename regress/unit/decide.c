@@ -97,7 +97,8 @@ root_of(struct table *t, const struct plan_item *it, const char *path,
 		    it->refs[i].sub[0] != '\0' ? "/" : "", it->refs[i].sub);
 		if (below(one, path) == NULL || strlen(one) <= best)
 			continue;
-		if (node_at(t, one) == NULL)
+		/* a placeholder's directory may be missing */
+		if (it->refs[i].sub[0] == '\0' && node_at(t, one) == NULL)
 			continue;
 		best = strlen(one);
 		f->ref = (uint8_t)i;
@@ -453,6 +454,7 @@ judge(struct table *t, json_t *c, const struct plan *plan,
 	same_list(t, c, "progs", &d->spawn.progs);
 	same_list(t, c, "argv", &d->spawn.argv);
 	same_str(t, c, "cwd", d->spawn.cwd);
+	same_str(t, c, "workspace", d->spawn.session);
 	same_int(t, c, "cwd_item", d->cwd_item);
 	same_int(t, c, "cwd_readonly", d->cwd_readonly);
 	same_int(t, c, "sflags", d->spawn.flags);
