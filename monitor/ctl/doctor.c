@@ -375,6 +375,10 @@ check_roots(struct doctor *d)
 		r = probe_as(uid, gid, probe_directory, root.path);
 		if (r == 0)
 			report(d, GOOD, "root", "%s", root.path);
+		else if (r == ENOENT &&
+			 (long)i == policy_workspaces(d->cs.policy))
+			report(d, GOOD, "root", "%s: the next start makes it",
+			    root.path);
 		else
 			report(d, BAD, "root",
 			    "%s: uid %u cannot read it: %s; "

@@ -70,6 +70,9 @@ text_command(const struct explain *e)
 		show_line("  program   %s", e->program);
 	show_line("  cwd       %s%s", s->cwd != NULL ? s->cwd : "/",
 	    e->d.cwd_readonly ? " (read-only)" : "");
+	if (s->session[0] != '\0')
+		show_line("  workspace %s%s", s->session,
+		    e->d.cwd.kind == FK_MISSING ? " (made for it)" : "");
 	for (i = 0; i < s->argv.n; i++)
 		show_line("  argv[%zu]   %s", i, s->argv.v[i]);
 }
@@ -247,10 +250,11 @@ json_command(const struct explain *e)
 
 	if (s->argv.n == 0)
 		return json_null();
-	return json_pack("{s:o,s:o,s:o,s:b}", "program", show_str(e->program),
-	    "argv", json_strings(&s->argv), "cwd",
+	return json_pack("{s:o,s:o,s:o,s:b,s:o}", "program",
+	    show_str(e->program), "argv", json_strings(&s->argv), "cwd",
 	    show_str(s->cwd != NULL ? s->cwd : "/"), "cwd_readonly",
-	    e->d.cwd_readonly != 0);
+	    e->d.cwd_readonly != 0, "workspace",
+	    show_str(s->session[0] != '\0' ? s->session : NULL));
 }
 
 int

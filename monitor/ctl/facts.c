@@ -70,6 +70,31 @@ facts_close(struct walk_roots *roots)
 	memset(roots, 0, sizeof(*roots));
 }
 
+/* Before the first start there is no directory for workspaces, and so nothing
+ * in it: 1 with the facts of that, 0 when this is not so, -1 out of memory. */
+static int
+not_made(
+    const struct walk_roots *roots, const struct plan_item *it, struct facts *f)
+{
+	const struct walk_root *r;
+	const char *p;
+	size_t n;
+
+	if (it->nrefs != 1 || it->refs[0].sub[0] == '\0' ||
+	    (r = walk_root(roots, it->refs[0].root)) == NULL || r->fd != -1 ||
+	    r->err != ENOENT)
+		return 0;
+	n = strlen(r->conf) + 1 + strlen(it->refs[0].sub);
+	memset(f, 0, sizeof(*f));
+	f->rel = (uint16_t)n;
+	if (strlen(it->path) < n)
+		return 0;
+	for (f->missing = 1, p = it->path + n; *p != '\0'; p++)
+		f->missing += *p == '/';
+	f->path = strdup(it->path);
+	return f->path == NULL ? -1 : 1;
+}
+
 int
 facts_walk(
     const struct walk_roots *roots, const struct plan *plan, struct facts **out)
@@ -77,7 +102,7 @@ facts_walk(
 	struct resolve_item item;
 	struct facts *v;
 	size_t i;
-	int fd = -1;
+	int fd = -1, r;
 
 	*out = NULL;
 	if (plan->nitems == 0)
@@ -91,7 +116,9 @@ facts_walk(
 		    .refs = plan->items[i].refs,
 		    .nrefs = plan->items[i].nrefs,
 		};
-		if (walk_resolve(roots, &item, WALK_FACTS, &v[i], &fd) == -1) {
+		r = not_made(roots, &plan->items[i], &v[i]);
+		if (r == -1 || (r == 0 && walk_resolve(roots, &item, WALK_FACTS,
+					      &v[i], &fd) == -1)) {
 			facts_free(v, i + 1);
 			return -1;
 		}

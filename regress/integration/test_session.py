@@ -585,6 +585,26 @@ class Start(Own):
         self.svc.start()
         self.eq(until(15 * SLOW, lambda: self.names() == ["new"]), True)
 
+    def test_before_the_first_start(self):
+        s = Service(self.world, config(self.world))
+        for args, code in ((["argv=pwd"], "ok"), (["argv=cat", "argv=x/y"],
+                                                  "ok"),
+                           (["argv=cat", "argv=../x"],
+                            "policy.command_not_allowed"),
+                           (["argv=pwd", "cwd=sub"], "fs.not_found")):
+            words = [w for a in args for w in ("--arg", a)]
+            p = abxctl("-f", s.file, "--json", "explain", "--op",
+                       "commands.run", "--principal", "alice", "--session",
+                       "first", *words)
+            told = json.loads(p.stdout)
+            self.eq(told["code"], code, args)
+            if code == "ok":
+                self.eq((told["command"]["workspace"],
+                         told["command"]["cwd"]),
+                        (hashed("alice", "first"),
+                         self.place("alice", "first")))
+        self.eq(os.path.exists(self.world / "work"), False)
+
     def test_the_place_must_be_safe(self):
         w = self.world
         os.mkdir(w / "work")
