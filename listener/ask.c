@@ -33,13 +33,20 @@
 #endif
 #define SEALS 0x0f     /* SEAL, SHRINK, GROW, WRITE */
 #define FIXED_MAX 2048 /* encoded ask without its arguments */
-#define CANCELLED 4096
+/* Questions that were cancelled last, a power of two: more than twice what
+ * CHAN_HIGH lets be on its way to a monitor that is slow. */
+#define CANCELLED 16384
 
 static uint64_t seq; /* of questions; an id is seq and slot */
 static uint32_t live;
 static size_t fd_bytes; /* of all live memfds */
-static uint64_t cancelled[CANCELLED];
-static size_t ncancelled;
+/* The n-th that was cancelled lies at n modulo its size; prev is the one before
+ * it of the same bucket.  Both count from 1. */
+static struct {
+	uint64_t id, prev;
+} cancelled[CANCELLED];
+static uint64_t buckets[CANCELLED]; /* the last one of each */
+static uint64_t ncancelled;
 
 /* ---- numbers and bounds ---- */
 
@@ -51,15 +58,33 @@ ask_find(uint64_t id)
 	return c != NULL && id != 0 && c->req.ask_id == id ? c : NULL;
 }
 
+static uint64_t *
+bucket(uint64_t id)
+{
+	return &buckets[(id >> 16) % CANCELLED];
+}
+
 int
 ask_cancelled(uint64_t id)
 {
-	size_t i;
+	uint64_t n;
 
-	for (i = 0; i < CANCELLED; i++)
-		if (cancelled[i] == id)
-			return id != 0;
+	/* what is older was forgotten */
+	for (n = *bucket(id); n > 0 && n + CANCELLED > ncancelled;
+	     n = cancelled[n % CANCELLED].prev)
+		if (cancelled[n % CANCELLED].id == id)
+			return 1;
 	return 0;
+}
+
+static void
+remember(uint64_t id)
+{
+	uint64_t *b = bucket(id), n = ++ncancelled;
+
+	cancelled[n % CANCELLED].id = id;
+	cancelled[n % CANCELLED].prev = *b;
+	*b = n;
 }
 
 uint32_t
@@ -385,7 +410,7 @@ ask_fin(struct conn *c, uint8_t outcome)
 void
 ask_cancel(struct conn *c)
 {
-	cancelled[ncancelled++ % CANCELLED] = c->req.ask_id;
+	remember(c->req.ask_id);
 	if (chan_send(listener_mon(), LM_CANCEL, c->req.ask_id, -1, NULL, 0) ==
 	    -1)
 		log_warn("a request cannot be cancelled");

@@ -99,6 +99,7 @@ main(int argc, char **argv)
 	    cmocka_unit_test(solo_types_execd),
 	    cmocka_unit_test(solo_lengths),
 	    cmocka_unit_test(solo_listener),
+	    cmocka_unit_test(solo_late),
 	    cmocka_unit_test(solo_blocking),
 	    cmocka_unit_test(solo_pathd),
 	    cmocka_unit_test(solo_execd),

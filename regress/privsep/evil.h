@@ -36,6 +36,7 @@ void solo_types_pathd(void **);
 void solo_types_execd(void **);
 void solo_lengths(void **);
 void solo_listener(void **);
+void solo_late(void **);
 void solo_blocking(void **);
 void solo_pathd(void **);
 void solo_execd(void **);

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include <errno.h>
@@ -414,6 +415,36 @@ solo_listener(void **state)
 	put_ans(&w, ANS_PUT, 0);
 	solo_say(&solo, LM_ANS, id, pipe_end(1), &w);
 	verdict("an upload that nobody asked for", 1);
+	close(client);
+	assert_int_equal(failures, 0);
+}
+
+/* A monitor that is slow may answer when as many were cancelled since as its
+ * channel holds; who hangs up all the time may not end the listener so. */
+void
+solo_late(void **state)
+{
+	static const struct linger now = {1, 0};
+	int client = -1, i;
+	uint64_t first;
+	struct wbuf w;
+
+	failures = 0;
+	solo_start(&solo, &st, PROC_LISTENER);
+	first = ask(&client, "GET", "/health");
+	for (i = 0; i < 8000; i++) {
+		/* closing resets the connection */
+		if (setsockopt(
+			client, SOL_SOCKET, SO_LINGER, &now, sizeof(now)) == -1)
+			die("SO_LINGER");
+		(void)ask(&client, "GET", "/health");
+	}
+	put_ans(&w, ANS_JSON, 0);
+	solo_say(&solo, LM_ANS, first, -1, &w);
+	verdict("a late answer", 0);
+	put_ans(&w, ANS_JSON, 0);
+	solo_say(&solo, LM_ANS, first + (1ULL << 40), -1, &w);
+	verdict("an answer that nobody asked for", 1);
 	close(client);
 	assert_int_equal(failures, 0);
 }
