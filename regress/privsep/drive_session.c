@@ -7,6 +7,7 @@
 
 #include <sys/wait.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -146,6 +147,54 @@ test_session(void)
 	CHECK(strcmp(in_out("cat /tmp/a; echo end"), "end\n") == 0,
 	    "the old sandbox is there");
 	CHECK(end_session(ONE) == C_OK, "unexpected");
+}
+
+/* What stays in a session's sandbox is confined as its programs are, and holds
+ * nothing but its sockets. */
+static void
+confined(const char *name)
+{
+	static const struct {
+		const char *word;
+		long want;
+	} rows[] = {{"NoNewPrivs:\t", 1}, {"Seccomp:\t", 2}, {"CapPrm:\t", 0},
+	    {"CapEff:\t", 0}, {"CapBnd:\t", 0}, {"CapAmb:\t", 0},
+	    {"Threads:\t", 1}};
+	pid_t pid = below(peer.pid, name);
+	char text[4096], path[64];
+	size_t i, n = 0;
+	DIR *d;
+
+	if (pid == 0)
+		die("no %s", name);
+	for (i = 0; i < nitems(rows); i++)
+		CHECK(field(pid, "status", rows[i].word, text, sizeof(text)) ==
+			  rows[i].want,
+		    "%s: %s%ld", name, rows[i].word,
+		    field(pid, "status", rows[i].word, text, sizeof(text)));
+	CHECK(field(pid, "oom_score_adj", "", text, sizeof(text)) == 1000,
+	    "%s: %s", name, text);
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	if (getuid() != 0 || (d = opendir(path)) == NULL)
+		return;
+	while (readdir(d) != NULL)
+		n++;
+	closedir(d);
+	/* ".", "..", three times /dev/null, its socket, its signals */
+	CHECK(n == 7, "%s has %zu descriptors", name, n - 2);
+}
+
+void
+test_session_confined(void)
+{
+	struct run bg;
+
+	begin(&bg, "sleep 30", ONE);
+	confined("abx-launch");
+	confined("abx-super");
+	CHECK(end_session(ONE) == C_OK, "something cannot be killed");
+	finish(&bg);
+	run_clear(&bg);
 }
 
 /* A command sees what runs beside it, and ends alone. */

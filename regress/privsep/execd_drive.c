@@ -312,6 +312,7 @@ static const struct {
     {"covers", test_covers}, {"denied", test_denied},
     {"appeared", test_appeared}, {"launcher", test_launcher},
     {"rogue", test_rogue}, {"session", test_session},
+    {"session-confined", test_session_confined},
     {"session-trees", test_session_trees}, {"session-ends", test_session_ends},
     {"session-lost", test_session_lost},
     {"session-profiles", test_session_profiles},

@@ -85,6 +85,7 @@ const char *in_out(const char *script);
 /* The repository in work, from outside: no command may. */
 void remove_git(void);
 void test_session(void);
+void test_session_confined(void);
 /* drive_joint.c: what they find there */
 void test_session_covers(void);
 void test_session_remade(void);
