@@ -36,7 +36,8 @@ BASE_SRC = common/wire.c common/imsg.c common/msg.c
 COMMON_SRC = common/args.c common/payload.c \
 	common/payload_exec.c common/payload_files.c common/payload_cover.c \
 	common/payload_space.c common/ops.c common/codes.c \
-	common/frame.c common/hash.c common/size.c common/log.c common/glob.c \
+	common/frame.c common/hash.c common/late.c common/size.c \
+	common/log.c common/glob.c \
 	common/entry.c common/run_render.c
 PROC_SRC = common/chan.c common/proc.c common/jail.c
 
@@ -132,7 +133,7 @@ UNIT_SRC = regress/unit/hop.c regress/unit/sink.c \
 	regress/unit/body.c regress/unit/http_reply.c \
 	regress/unit/run_render.c regress/unit/listener.c \
 	regress/unit/json.c regress/unit/conf.c regress/unit/conf_world.c \
-	regress/unit/glob.c regress/unit/size.c regress/unit/shlex.c \
+	regress/unit/glob.c regress/unit/late.c regress/unit/size.c regress/unit/shlex.c \
 	regress/unit/argv.c regress/unit/selector.c regress/unit/decide.c \
 	regress/unit/engine.c \
 	regress/unit/wire.c regress/unit/payload.c regress/unit/gate.c regress/unit/entry.c \

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "common/hash.h"
+#include "common/late.h"
 #include "common/log.h"
 #include "common/msg.h"
 #include "common/proc.h"
@@ -33,20 +34,11 @@
 #endif
 #define SEALS 0x0f     /* SEAL, SHRINK, GROW, WRITE */
 #define FIXED_MAX 2048 /* encoded ask without its arguments */
-/* Questions that were cancelled last, a power of two: more than twice what
- * CHAN_HIGH lets be on its way to a monitor that is slow. */
-#define CANCELLED 16384
 
 static uint64_t seq; /* of questions; an id is seq and slot */
 static uint32_t live;
 static size_t fd_bytes; /* of all live memfds */
-/* The n-th that was cancelled lies at n modulo its size; prev is the one before
- * it of the same bucket.  Both count from 1. */
-static struct {
-	uint64_t id, prev;
-} cancelled[CANCELLED];
-static uint64_t buckets[CANCELLED]; /* the last one of each */
-static uint64_t ncancelled;
+static struct late cancelled;
 
 /* ---- numbers and bounds ---- */
 
@@ -58,33 +50,10 @@ ask_find(uint64_t id)
 	return c != NULL && id != 0 && c->req.ask_id == id ? c : NULL;
 }
 
-static uint64_t *
-bucket(uint64_t id)
-{
-	return &buckets[(id >> 16) % CANCELLED];
-}
-
 int
 ask_cancelled(uint64_t id)
 {
-	uint64_t n;
-
-	/* what is older was forgotten */
-	for (n = *bucket(id); n > 0 && n + CANCELLED > ncancelled;
-	     n = cancelled[n % CANCELLED].prev)
-		if (cancelled[n % CANCELLED].id == id)
-			return 1;
-	return 0;
-}
-
-static void
-remember(uint64_t id)
-{
-	uint64_t *b = bucket(id), n = ++ncancelled;
-
-	cancelled[n % CANCELLED].id = id;
-	cancelled[n % CANCELLED].prev = *b;
-	*b = n;
+	return late_take(&cancelled, id, 0);
 }
 
 uint32_t
@@ -410,7 +379,7 @@ ask_fin(struct conn *c, uint8_t outcome)
 void
 ask_cancel(struct conn *c)
 {
-	remember(c->req.ask_id);
+	late_add(&cancelled, c->req.ask_id);
 	if (chan_send(listener_mon(), LM_CANCEL, c->req.ask_id, -1, NULL, 0) ==
 	    -1)
 		log_warn("a request cannot be cancelled");

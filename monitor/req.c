@@ -8,23 +8,19 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/late.h"
 #include "common/proc.h"
 #include "monitor/mon.h"
 #include "monitor/proc.h"
 #include "monitor/workspace.h"
 
 #define BUCKETS 256
-#define CANCELLED 4096 /* withdrawn ids that are remembered */
 
 static struct req *by_lid[BUCKETS], *by_rid[BUCKETS];
 static size_t live, ending;
 static uint64_t live_bytes, ending_bytes; /* of bodies */
 static uint64_t next_rid = 1;
-static struct {
-	uint64_t rid;
-	enum proc_kind owed;
-} cancelled[CANCELLED];
-static size_t ncancelled;
+static struct late cancelled; /* who owes the answer is in the number */
 
 struct req *
 req_new(uint64_t lid)
@@ -242,25 +238,20 @@ req_each(void (*f)(struct req *, void *), void *arg)
 		}
 }
 
+static uint64_t
+owed_number(uint64_t rid, enum proc_kind by)
+{
+	return rid * PROC_COUNT + (uint64_t)by;
+}
+
 void
 req_remember_cancelled(uint64_t rid, enum proc_kind owed)
 {
-	cancelled[ncancelled].rid = rid;
-	cancelled[ncancelled].owed = owed;
-	ncancelled = (ncancelled + 1) % CANCELLED;
+	late_add(&cancelled, owed_number(rid, owed));
 }
 
 int
 req_was_cancelled(uint64_t rid, enum proc_kind by, int last)
 {
-	size_t i;
-
-	for (i = 0; i < CANCELLED; i++)
-		if (cancelled[i].rid == rid && cancelled[i].owed == by &&
-		    rid != 0) {
-			if (last)
-				cancelled[i].rid = 0;
-			return 1;
-		}
-	return 0;
+	return rid != 0 && late_take(&cancelled, owed_number(rid, by), last);
 }

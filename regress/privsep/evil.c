@@ -76,6 +76,7 @@ main(int argc, char **argv)
 	    TEST(lies_facts),
 	    TEST(lies_success),
 	    TEST(lies_late),
+	    TEST(lies_slow),
 	    TEST(control_words),
 	    TEST(control_deaf),
 	    TEST(control_crowd),

@@ -69,6 +69,7 @@ void descriptors_peer(void **);
 void lies_facts(void **);
 void lies_success(void **);
 void lies_late(void **);
+void lies_slow(void **);
 void flood_polite(void **);
 void flood_listener(void **);
 void flood_deaf_pathd(void **);

@@ -234,6 +234,35 @@ lies_late(void **state)
 
 /* ---- without end ---- */
 
+static void fin(struct lab *, uint64_t id);
+
+/* A pathd that is slow has as many questions before it as its channel holds,
+ * and who withdraws them all may not make its first answer a lie. */
+void
+lies_slow(void **state)
+{
+	struct lab *l = *state;
+	struct at at = point_go(l, P_LATE);
+	struct wbuf w;
+	uint64_t id;
+	int i;
+
+	failures = 0;
+	for (i = 0; i < 8000; i++) {
+		id = lab_ask(l, OP_files_stat, "path", "f", NULL);
+		lab_bytes(l, PROC_LISTENER, LM_CANCEL, id, -1, NULL, 0);
+		fin(l, id);
+		if (i % 64 == 63) {
+			lab_drain(l, PROC_PATHD);
+			assert_int_equal(lab_sync(l), 0);
+		}
+	}
+	sample_put(l, &w, MP_FACTS, P_RESOLVE);
+	lab_send(l, PROC_PATHD, MP_FACTS, at.rid, -1, &w);
+	verdict(l, PROC_PATHD, "an answer that is very late", 0);
+	assert_int_equal(failures, 0);
+}
+
 static void
 fin(struct lab *l, uint64_t id)
 {
