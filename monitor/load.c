@@ -271,7 +271,8 @@ boot_paths(struct boot *b, const struct confset *cs)
 	    add_bind(b, b->workspace_root, 1) == -1)
 		return -1;
 	/* a directory before what lies in it */
-	qsort(b->binds, b->nbinds, sizeof(*b->binds), by_path);
+	if (b->nbinds > 1)
+		qsort(b->binds, b->nbinds, sizeof(*b->binds), by_path);
 	return 0;
 }
 

@@ -179,14 +179,16 @@ class Confinement(Base):
                 named = {t for t in named if not t.startswith("/memfd:")}
                 allowed = {
                     "abx-listener": set(),
-                    "abx-monitor": {self.svc.audit},
-                    "abx-pathd": {w.w, w.r, w / "state/pathd.journal"},
+                    "abx-monitor": {self.svc.audit, w / "state/sessions"},
+                    "abx-pathd": {w.w, w.r, w / "work",
+                                  w / "state/pathd.journal"},
                     "abx-execd": None}[name]
                 if allowed is not None:
                     self.eq(named - allowed - log, set())
                 else:
                     self.eq({t for t in named if t.startswith(
-                        (w / "conf", w / "log", w / "state"))}, set())
+                        (w / "conf", w / "log", w / "state"))}
+                        - {w / "state/execd.journal"}, set())
 
     def test_log_says_what_is_real(self):
         text = self.svc.logged()
