@@ -188,15 +188,15 @@ worker_put_fin(struct req *r, struct imsg *m)
 int
 worker_list_ans(struct req *r, struct imsg *m)
 {
-	const char *path = ask_text(r, r->dec.paths[0].param);
-	struct ans a = {0};
 	int bytes = ops[r->call.op].stream == S_BYTES;
-
 	int watch = r->call.op == OP_files_watch;
+	struct ans a = {0};
+	const char *path;
 
 	if ((!bytes && !watch && ops[r->call.op].stream != S_LIST) ||
-	    empty_ans(m) == -1)
+	    r->dec.npaths == 0 || empty_ans(m) == -1)
 		return -1;
+	path = ask_text(r, r->dec.paths[0].param);
 	req_owed(r, NULL);
 	a.kind = bytes ? ANS_BYTES : watch ? ANS_WATCH : ANS_LIST;
 	a.status = 200;

@@ -24,6 +24,7 @@ const char cells_conf[] =
     "{\"allow\":[\"commands.run\",\"process.start\",\"process.output\"],"
     "\"commands\":"
     "{\"allow\":[\"true\"],\"cwd\":{\"roots\":[\"@/w\"]}}},"
+    "{\"allow\":[\"workspace.list\"]},"
     "{\"allow\":[\"commands.run\"],\"commands\":{\"allow\":[\"false\"],"
     "\"cwd\":{\"roots\":[\"@/w\"],\"deny\":[\"@/w/hidden*\"]}}}]";
 
@@ -43,28 +44,28 @@ static const struct {
      *                       | |    |  | |  running, ending
      *                       | |    |  | |  | cancelled, cancel_run, late
      *                       | |    |  | |  | |  cover, hold, held
-     *                       | |    |  | |  | |  |  process, over, follow */
-    {PROC_LISTENER, LM_ASK,      "y........................."},
-    {PROC_LISTENER, LM_CANCEL,   "..yyyyyyyyyyyyyy....yyy..y"},
-    {PROC_LISTENER, LM_PUT_END,  ".......y.................."},
-    {PROC_LISTENER, LM_FIN,      ".........y.....y.yy......."},
-    {PROC_LISTENER, LM_REJECTS,  "yyyyyyyyyyyyyyyyyyyyyyyyyy"},
-    {PROC_PATHD, MP_FACTS,       "..yy.............y.y......"},
-    {PROC_PATHD, MP_PUT_ANS,     "....y............y.y......"},
-    {PROC_PATHD, MP_PUT_FIN,     ".......yy........y.y......"},
-    {PROC_PATHD, MP_LIST_ANS,    ".....y...........y.y......"},
-    {PROC_PATHD, MP_DONE,        "....yyy..........y.yy.y..."},
-    {PROC_PATHD, MP_EDIT_ANS,    ".................y.y......"},
-    {PROC_PATHD, MP_ARCHIVE_ANS, ".................y.y......"},
-    {PROC_PATHD, MP_DENIED_ANS,  ".................y.yy.y..."},
-    {PROC_PATHD, MP_SPACE_ANS,   ".................y.y......"},
-    {PROC_EXECD, ME_STARTED,     "..........y.y...y.y......."},
-    {PROC_EXECD, ME_RUN,         "...........y.y..y.y......y"},
-    {PROC_EXECD, ME_IN,          "..............y.y.y......."},
-    {PROC_EXECD, ME_FAILED,      "..........y.y...y.y..yy..."},
-    {PROC_EXECD, ME_END,         "...........y.yyyy.y....y.."},
-    {PROC_EXECD, ME_HELD,        "................y.y..y...."},
-    {PROC_EXECD, ME_DONE,        ".........................y"},
+     *                       | |    |  | |  | |  |  process, over, follow, size */
+    {PROC_LISTENER, LM_ASK,      "y.........................."},
+    {PROC_LISTENER, LM_CANCEL,   "..yyyyyyyyyyyyyy....yyy..yy"},
+    {PROC_LISTENER, LM_PUT_END,  ".......y..................."},
+    {PROC_LISTENER, LM_FIN,      ".........y.....y.yy........"},
+    {PROC_LISTENER, LM_REJECTS,  "yyyyyyyyyyyyyyyyyyyyyyyyyyy"},
+    {PROC_PATHD, MP_FACTS,       "..yy.............y.y......."},
+    {PROC_PATHD, MP_PUT_ANS,     "....y............y.y......."},
+    {PROC_PATHD, MP_PUT_FIN,     ".......yy........y.y......."},
+    {PROC_PATHD, MP_LIST_ANS,    ".....y...........y.y......."},
+    {PROC_PATHD, MP_DONE,        "....yyy..........y.yy.y...y"},
+    {PROC_PATHD, MP_EDIT_ANS,    ".................y.y......."},
+    {PROC_PATHD, MP_ARCHIVE_ANS, ".................y.y......."},
+    {PROC_PATHD, MP_DENIED_ANS,  ".................y.yy.y...."},
+    {PROC_PATHD, MP_SPACE_ANS,   ".................y.y......y"},
+    {PROC_EXECD, ME_STARTED,     "..........y.y...y.y........"},
+    {PROC_EXECD, ME_RUN,         "...........y.y..y.y......y."},
+    {PROC_EXECD, ME_IN,          "..............y.y.y........"},
+    {PROC_EXECD, ME_FAILED,      "..........y.y...y.y..yy...."},
+    {PROC_EXECD, ME_END,         "...........y.yyyy.y....y..."},
+    {PROC_EXECD, ME_HELD,        "................y.y..y....."},
+    {PROC_EXECD, ME_DONE,        ".........................y."},
 };
 /* clang-format on */
 
@@ -76,7 +77,7 @@ cell_row(enum proc_kind from, uint16_t type)
 	for (i = 0; i < nitems(rows); i++)
 		if (rows[i].from == from && rows[i].type == type)
 			return rows[i].want;
-	return "..........................";
+	return "...........................";
 }
 
 const uint16_t all_types[] = {
@@ -129,6 +130,18 @@ put_covers(struct wbuf *w)
 		die("covers");
 	covers_put(w, &c);
 	covers_clear(&c);
+}
+
+/* How large the one workspace is. */
+static void
+put_spaces(struct wbuf *w)
+{
+	struct space_ans a = {0};
+
+	if (space_ans_add(&a, LAB_WORKSPACE, 4096, 0) == -1)
+		die("space_ans");
+	space_ans_put(w, &a);
+	space_ans_clear(&a);
 }
 
 static void
@@ -191,6 +204,9 @@ sample_put(struct lab *l, struct wbuf *w, uint16_t type, enum point p)
 		break;
 	case MP_DENIED_ANS:
 		put_covers(w);
+		break;
+	case MP_SPACE_ANS:
+		put_spaces(w);
 		break;
 	case ME_DONE:
 		wput_u16(w, C_ID_NOT_FOUND);
@@ -435,6 +451,10 @@ go_on(struct lab *l, enum point p, struct at *at)
 		break;
 	case P_FOLLOW:
 		to_follow(l, at);
+		break;
+	case P_SIZE:
+		at->lid = lab_ask(l, OP_workspace_list, NULL);
+		at->rid = hear(l, PROC_PATHD, MP_SPACE);
 		break;
 	case P_CANCEL_RUN:
 		to_spawn(l, at, 0);

@@ -38,6 +38,7 @@ enum point {
 	P_PROCESS,    /* no request any more: a process that runs */
 	P_OVER,	      /* one that has ended and is still known */
 	P_FOLLOW,     /* its output is asked for, execd owes RUN or DONE */
+	P_SIZE,	      /* workspaces are listed, pathd owes SPACE_ANS */
 	P_COUNT
 };
 

@@ -22,7 +22,7 @@ static const char *const point_names[P_COUNT] = {"free", "old", "resolve",
     "reopen", "put", "list", "change", "body", "commit", "answered", "spawn",
     "started", "spawn_in", "started_in", "run_in", "running", "ending",
     "cancelled", "cancel_run", "late", "cover", "hold", "held", "process",
-    "over", "follow"};
+    "over", "follow", "size"};
 
 /* ---- what must hold behind each case ---- */
 
@@ -252,6 +252,7 @@ static const struct {
     {PROC_PATHD, MP_DONE, P_CHANGE},
     {PROC_PATHD, MP_DENIED_ANS, P_COVER},
     {PROC_PATHD, MP_DENIED_ANS, P_HELD},
+    {PROC_PATHD, MP_SPACE_ANS, P_SIZE},
     {PROC_EXECD, ME_STARTED, P_SPAWN},
     {PROC_EXECD, ME_RUN, P_STARTED},
     {PROC_EXECD, ME_IN, P_RUN_IN},

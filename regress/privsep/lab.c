@@ -5,6 +5,7 @@
  */
 #include "regress/privsep/lab.h"
 
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -20,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/hash.h"
@@ -208,6 +210,31 @@ up_send(struct lab *l, uint16_t type, int fd, struct wbuf *w)
 
 /* ---- start ---- */
 
+/* The lines about workspaces: one of the last run, and a file to write. */
+static void
+send_sessions(struct lab *l)
+{
+	char text[256];
+	struct wbuf w;
+	uint32_t i;
+	int fd, n;
+
+	n = snprintf(text, sizeof(text),
+	    "{\"name\":\"" LAB_WORKSPACE "\",\"principal\":\"alice\","
+	    "\"session\":\"" LAB_SESSION "\",\"used\":%lld}\n",
+	    (long long)time(NULL));
+	for (i = 0; i < 2; i++) {
+		fd = memfd_create("sessions", MFD_CLOEXEC);
+		if (fd == -1 || (i == 0 && (write(fd, text, (size_t)n) != n ||
+					       lseek(fd, 0, SEEK_SET) == -1)))
+			die("sessions");
+		wbuf_init(&w, 16);
+		wput_u8(&w, PFD_SESSIONS);
+		wput_u32(&w, i);
+		up_send(l, PC_FD, fd, &w);
+	}
+}
+
 static void
 send_conf(struct lab *l)
 {
@@ -224,6 +251,7 @@ send_conf(struct lab *l)
 		pc.uid = pw->pw_uid;
 		pc.gid = pw->pw_gid;
 	}
+	send_sessions(l);
 	wbuf_init(&w, IMSG_MAX_PAYLOAD);
 	proc_conf_put(&w, &pc);
 	strlist_put(&w, &l->boot.audit);
@@ -393,6 +421,26 @@ say_hello(struct lab *l)
 	lab_send(l, PROC_EXECD, ME_HELLO, 0, -1, &w);
 }
 
+/* Once, when the roots and the sandbox are known. */
+static void
+say_spaces(struct lab *l)
+{
+	struct space_ans a = {0};
+	struct wbuf w;
+	uint64_t id;
+
+	if (l->listed || l->boot.workspace_root[0] == '\0')
+		return;
+	l->listed = 1;
+	id = lab_next(l, PROC_PATHD, MP_SPACE)->id;
+	if (space_ans_add(&a, LAB_WORKSPACE, 0, 0) == -1)
+		die("space_ans");
+	wbuf_init(&w, IMSG_MAX_PAYLOAD);
+	space_ans_put(&w, &a);
+	space_ans_clear(&a);
+	lab_send(l, PROC_PATHD, MP_SPACE_ANS, id, -1, &w);
+}
+
 void
 lab_renew(struct lab *l, enum proc_kind k)
 {
@@ -436,6 +484,7 @@ lab_fresh(struct lab *l)
 		}
 	for (i = 0; i < nitems(siblings); i++)
 		lab_renew(l, siblings[i]);
+	say_spaces(l);
 	if (lab_sync(l) == -1)
 		die("a fresh listener is not heard: %s", l->line);
 	l->lines = l->others = 0;

@@ -17,6 +17,11 @@
 #include "common/payload.h"
 #include "regress/privsep/stage.h"
 
+/* Alice's session that has a workspace, and its name: the SHA-256 of "alice",
+ * a zero byte and "s". */
+#define LAB_SESSION "s"
+#define LAB_WORKSPACE "0388c2253552b5ccfe44dee233159177"
+
 struct side {
 	uint32_t generation;
 	struct imsgbuf *im; /* our end of its channel */
@@ -39,6 +44,7 @@ struct lab {
 	size_t fds;	 /* descriptors of the monitor when nothing happens */
 	uint32_t root_w; /* id of the root w */
 	int reported;	 /* MON_READY came */
+	int listed;	 /* it was told which workspaces there are */
 };
 
 /* Start it with these members of the configuration; '@' is its directory. */
