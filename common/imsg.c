@@ -354,6 +354,10 @@ imsg_read(struct imsgbuf *b)
 	do
 		n = recvmsg(b->fd, &msg, MSG_CMSG_CLOEXEC);
 	while (n == -1 && errno == EINTR);
+	/* the kernel says once that the peer went without having read all, and
+	 * before what it said: its last words come next */
+	if (n == -1 && errno == ECONNRESET)
+		n = recvmsg(b->fd, &msg, MSG_CMSG_CLOEXEC);
 	if (n == -1)
 		return errno == EAGAIN ? 0 : -1;
 	surplus = take_control(b, &msg);

@@ -134,6 +134,40 @@ static const struct {
     {"\0\0\0\0\1\0\0\0\0\0\0\0\0\0\0\0x", 17, 0}, /* trailing byte */
 };
 
+/* Who goes without having read all is heard to the end. */
+static void
+test_last_words(void **state)
+{
+	struct imsgbuf *a, *b;
+	struct imsg m;
+	int sv[2], i;
+
+	assert_int_equal(
+	    socketpair(
+		AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, sv),
+	    0);
+	assert_non_null(a = imsg_new(sv[0]));
+	assert_non_null(b = imsg_new(sv[1]));
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(
+		    imsg_compose(a, 7, (uint64_t)i, -1, "x", 1), 0);
+		assert_int_equal(imsg_flush(a), 0);
+		assert_int_equal(imsg_compose(b, 8, 1, -1, "unread", 6), 0);
+		assert_int_equal(imsg_flush(b), 0);
+	}
+	imsg_free(a);
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(imsg_read(b), 1);
+		assert_int_equal(imsg_get(b, &m), 1);
+		assert_int_equal(m.type, 7);
+		assert_int_equal(m.id, i);
+		assert_int_equal(imsg_get(b, &m), 0);
+	}
+	assert_int_equal(imsg_read(b), -1);
+	assert_int_equal(errno, EPIPE);
+	imsg_free(b);
+}
+
 static void
 test_hostile(void **state)
 {
@@ -251,6 +285,7 @@ main(void)
 	    cmocka_unit_test(test_round),
 	    cmocka_unit_test(test_bounds),
 	    cmocka_unit_test(test_packet),
+	    cmocka_unit_test(test_last_words),
 	    cmocka_unit_test(test_hostile),
 	    cmocka_unit_test(test_many_fds),
 	};
