@@ -104,9 +104,13 @@ read_all(int fd, char *buf, size_t size)
 	struct pollfd p = {fd, POLLIN, 0};
 	size_t have = 0;
 	ssize_t n;
+	int rc;
 
 	while (have < size - 1) {
-		if (poll(&p, 1, HELP_MS) != 1) {
+		/* the probe's children end meanwhile, with a signal */
+		if ((rc = poll(&p, 1, HELP_MS)) == -1 && errno == EINTR)
+			continue;
+		if (rc != 1) {
 			errno = ETIMEDOUT;
 			return -1;
 		}
