@@ -196,6 +196,12 @@ ended(struct ending **at, enum code code)
 static void
 dropped(struct ws *w, enum code code)
 {
+	/* a reload had what runs there killed meanwhile: once more behind that,
+	 * since the answers still have its address */
+	if (code == C_OK && w->ends > 0) {
+		w->state = WS_ENDING;
+		return;
+	}
 	if (code == C_OK) {
 		if (w->owner != NULL)
 			(void)wsfile_gone(w);
@@ -252,6 +258,15 @@ is_listed(const struct space_ans *a, const char *name)
 	return 0;
 }
 
+/* Somebody has its address: what runs there, who waits for its end, a question
+ * that is under way. */
+static int
+is_needed(const struct ws *w)
+{
+	return w->users > 0 || w->state != WS_KEPT || w->job != 0 ||
+	       w->ends > 0;
+}
+
 /* A directory without a line goes, and so does a line without directory. */
 static void
 listed(const struct space_ans *a)
@@ -268,7 +283,7 @@ listed(const struct space_ans *a)
 	}
 	for (w = workspaces.all; w != NULL && !a->more; w = next) {
 		next = w->next;
-		if (is_listed(a, w->name) || w->users > 0)
+		if (is_listed(a, w->name) || is_needed(w))
 			continue;
 		(void)wsfile_gone(w);
 		wstab_remove(&workspaces, w);

@@ -11,7 +11,8 @@ import threading
 import time
 
 from abxtest import (ADMIN, ALICE, BOB, READ, ROOT, RUN_USER, SLOW, WRITE,
-                     Case, Service, World, alive, family, marked, needs_root, until)
+                     Case, Conn, Service, World, alive, family, marked,
+                     needs_root, until)
 from test_layers import abxctl
 
 EXEC = ["commands.run", "process.start"]
@@ -632,6 +633,38 @@ class Start(Own):
         self.eq(until(10 * SLOW, lambda: not marked("sleep 4731")), True)
         # what he left is kept
         self.eq(os.path.exists(self.place("bob", "r")), True)
+
+    @needs_root
+    def test_revoked_while_it_goes(self):
+        """Who is asked to end what runs in a workspace that pathd removes
+        answers when it is gone."""
+        self.start(config(self.world, reload="sighup"), self.world)
+        self.ok(self.svc.rpc("commands.run", {
+            "argv": ["sh", "-c", "true"], "session": "g"}, token=BOB))
+        pathd = self.svc.kid("abx-pathd")
+        workers = [p for p in family(pathd) if p != pathd]
+        execd = self.svc.kid("abx-execd")
+        for pid in workers:
+            os.kill(pid, signal.SIGSTOP)
+        with Conn(self.svc) as c:
+            c.send(self.svc.build("POST", "/rpc/workspace.delete",
+                                  {"session": "g"}, token=BOB))
+            time.sleep(0.5)
+            os.kill(execd, signal.SIGSTOP)
+            self.svc.write({**self.svc.config, "auth": {"tokens": [
+                t for t in self.svc.config["auth"]["tokens"]
+                if t["id"] != "bob"]}})
+            os.kill(self.svc.proc.pid, signal.SIGHUP)
+            self.eq(until(10 * SLOW, lambda: self.svc.get(
+                "/capabilities", token=BOB).status == 401), True)
+            for pid in workers:
+                os.kill(pid, signal.SIGCONT)
+            self.eq(until(10 * SLOW, lambda: not os.path.exists(
+                self.place("bob", "g"))), True)
+            time.sleep(0.2)
+            os.kill(execd, signal.SIGCONT)
+        self.sh("true", "after")
+        self.eq(self.names(), ["after"])
 
     @needs_root
     def test_a_reload_cannot_move_them(self):
