@@ -133,8 +133,9 @@ box_close(struct box *b)
 void
 box_end(struct box *b)
 {
+	if (b->state == BOX_READY)
+		event_del(&b->clock); /* of its idleness; others go on */
 	b->state = BOX_END;
-	event_del(&b->clock);
 	if (b->njobs > 0)
 		return;
 	if (b->chan != NULL)
