@@ -254,10 +254,12 @@ static const struct jail_call base_calls[] = {{"read", 0, 0, 0, 0},
     {"futex", 0, 0, 0, 0}, {"rt_sigreturn", 0, 0, 0, 0},
     {"rt_sigaction", 0, 0, 0, 0}, {"rt_sigprocmask", 0, 0, 0, 0},
     {"clock_gettime", 0, 0, 0, 0}, {"gettimeofday", 0, 0, 0, 0},
-    {"clock_nanosleep", 0, 0, 0, 0}, {"nanosleep", 0, 0, 0, 0},
-    {"restart_syscall", 0, 0, 0, 0}, {"getpid", 0, 0, 0, 0},
-    {"gettid", 0, 0, 0, 0}, {"tgkill", 0, 0, 0, 0}, {"getrandom", 0, 0, 0, 0},
-    {"exit", 0, 0, 0, 0}, {"exit_group", 0, 0, 0, 0}, {NULL, 0, 0, 0, 0}};
+    /* where the kernel offers no vDSO */
+    {"time", 0, 0, 0, 0}, {"clock_nanosleep", 0, 0, 0, 0},
+    {"nanosleep", 0, 0, 0, 0}, {"restart_syscall", 0, 0, 0, 0},
+    {"getpid", 0, 0, 0, 0}, {"gettid", 0, 0, 0, 0}, {"tgkill", 0, 0, 0, 0},
+    {"getrandom", 0, 0, 0, 0}, {"exit", 0, 0, 0, 0}, {"exit_group", 0, 0, 0, 0},
+    {NULL, 0, 0, 0, 0}};
 
 #ifdef ABX_SANITIZE
 /* The sanitizers' runtime calls what no filter of ours allows, so in that

@@ -73,7 +73,14 @@ eat() { # NAME WORDS...: a command, its answer in NAME
 }
 use() { # a configuration
 	cp "config.$1" /etc/agent-sandbox/server.json
-	systemctl restart agent-sandbox.service; fact "start_$1" $?
+	systemctl restart agent-sandbox.service
+	rc=$?
+	fact "start_$1" $rc
+	[ $rc = 0 ] && return
+	# nothing behind this can be right
+	journalctl -q --no-pager -u agent-sandbox.service | tail -n 100 >journal
+	systemctl poweroff
+	exit 1
 }
 groups() { # how many there are for runs
 	ls -d $cg/exec/[0-9]*-* 2>/dev/null | wc -l

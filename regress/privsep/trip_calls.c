@@ -168,7 +168,7 @@ listed(const char *list, long nr)
 	"read write close readv writev pread64 lseek fstat fcntl sendmsg "  \
 	"recvmsg poll ppoll epoll_wait epoll_pwait epoll_pwait2 epoll_ctl " \
 	"timerfd_settime brk munmap mremap madvise futex rt_sigreturn "     \
-	"rt_sigaction rt_sigprocmask clock_gettime gettimeofday "           \
+	"rt_sigaction rt_sigprocmask clock_gettime gettimeofday time "      \
 	"clock_nanosleep nanosleep restart_syscall getpid gettid tgkill "   \
 	"getrandom exit exit_group "
 
