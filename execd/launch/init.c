@@ -320,6 +320,8 @@ child(void *arg)
 		child_die(C_SBX_UNAVAILABLE, "rlimits");
 	sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	if ((x->flags & XL_APART) != 0 && landlock_apart() == -1)
+		child_die(C_SBX_UNAVAILABLE, "landlock");
 	if ((x->flags & XL_NO_FORK) != 0 && seccomp_enter(start.nofork) == -1)
 		child_die(C_SBX_UNAVAILABLE, "seccomp");
 	/* The first that exists is the one that was meant: one that may not

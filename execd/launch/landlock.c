@@ -21,11 +21,12 @@
 #define LL_REMOVE_DIR (1ULL << 4)
 #define LL_REMOVE_FILE (1ULL << 5)
 #define LL_MAKE_ALL (0x7fULL << 6) /* char dir reg sock fifo block sym */
-#define LL_REFER (1ULL << 13)	   /* ABI 2 */
-#define LL_TRUNCATE (1ULL << 14)   /* ABI 3 */
-#define LL_IOCTL_DEV (1ULL << 15)  /* ABI 5 */
-#define LL_NET_ALL 3ULL		   /* bind and connect TCP, ABI 4 */
-#define LL_SCOPE_ALL 3ULL	   /* abstract sockets and signals, ABI 6 */
+#define LL_MAKE_BLOCK (1ULL << 11)
+#define LL_REFER (1ULL << 13)	  /* ABI 2 */
+#define LL_TRUNCATE (1ULL << 14)  /* ABI 3 */
+#define LL_IOCTL_DEV (1ULL << 15) /* ABI 5 */
+#define LL_NET_ALL 3ULL		  /* bind and connect TCP, ABI 4 */
+#define LL_SCOPE_ALL 3ULL	  /* abstract sockets and signals, ABI 6 */
 #define LL_FILE_RIGHTS \
 	(LL_EXECUTE | LL_WRITE_FILE | LL_READ_FILE | LL_TRUNCATE | LL_IOCTL_DEV)
 #define LL_RULE_PATH_BENEATH 1
@@ -127,6 +128,38 @@ landlock_enter(const struct xl_setup *s, int abi)
 		return -1;
 	for (i = 0; rc == 0 && i < s->npaths; i++)
 		rc = add_path(set, &s->paths[i], a.fs);
+	if (rc == 0)
+		rc = (int)syscall(SYS_landlock_restrict_self, set, 0);
+	save = errno;
+	close(set);
+	errno = save;
+	return rc;
+}
+
+int
+landlock_apart(void)
+{
+	struct ll_attr a = {0};
+	struct ll_path p;
+	int abi = landlock_abi(), set, rc = 0, save;
+
+	if (abi == 0)
+		return 0;
+	/* It has to handle something: this is refused anyway.  What it does
+	 * not say of REFER is refused too, so it is granted. */
+	a.fs = LL_MAKE_BLOCK | (abi >= 2 ? LL_REFER : 0);
+	set = (int)syscall(SYS_landlock_create_ruleset, &a, sizeof(a.fs), 0);
+	if (set == -1)
+		return -1;
+	if (abi >= 2) {
+		p.access = LL_REFER;
+		p.fd = open("/", O_PATH | O_CLOEXEC);
+		rc = p.fd == -1 ? -1
+				: (int)syscall(SYS_landlock_add_rule, set,
+				      LL_RULE_PATH_BENEATH, &p, 0);
+		if (p.fd != -1)
+			close(p.fd);
+	}
 	if (rc == 0)
 		rc = (int)syscall(SYS_landlock_restrict_self, set, 0);
 	save = errno;

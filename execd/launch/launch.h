@@ -58,6 +58,11 @@ int landlock_abi(void);
  * signals and no abstract sockets across its border.  A path that does not
  * exist is left out.  The kernel must have Landlock. */
 int landlock_enter(const struct xl_setup *, int abi);
+/* Enter one more that forbids nothing, but that nothing beside it can look
+ * into: a process may trace, and read in /proc as if it did, only what is in
+ * its own domain or below that (kernel documentation, "Ptrace restrictions").
+ * Signals pass.  Nothing without Landlock.  System calls only. */
+int landlock_apart(void);
 
 /* Put one program on this process and what it starts. */
 int seccomp_enter(const struct xl_filter *);

@@ -203,7 +203,8 @@ xl_run_put(
 	if (procs != 0 && __builtin_add_overflow(procs, others, &procs))
 		procs = UINT64_MAX;
 	wput_u8(w, ((s->flags & SPAWN_NO_FORK) != 0 ? XL_NO_FORK : 0) |
-		       (check ? XL_CHECK : 0));
+		       (check ? XL_CHECK : 0) |
+		       (s->session[0] != '\0' ? XL_APART : 0));
 	words_put(w, &s->progs);
 	words_put(w, &s->argv);
 	words_put(w, &s->env);
@@ -227,7 +228,7 @@ xl_run_get(struct rbuf *r, struct xl_run *x)
 	x->memory = rget_u64(r);
 	x->procs = rget_u64(r);
 	x->nofile = rget_u64(r);
-	if (rget_end(r) == -1 || x->flags > 3 || x->progs.n == 0 ||
+	if (rget_end(r) == -1 || x->flags > 7 || x->progs.n == 0 ||
 	    x->argv.n == 0 || x->cwd[0] != '/') {
 		xl_run_clear(x);
 		return -1;

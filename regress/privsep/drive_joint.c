@@ -6,6 +6,8 @@
  */
 #include "regress/privsep/execd_drive.h"
 
+#include <sys/wait.h>
+
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -90,6 +92,45 @@ test_session_remade(void)
 	CHECK(strcmp(r->out, "old\n") == 0, "%s", r->out);
 	CHECK(end_session(ONE) == C_OK, "something cannot be killed");
 	remove_git();
+}
+
+/* What one command was given, its environment and its memory, is not for the
+ * next; signals and renames are as before. */
+void
+test_session_apart(void)
+{
+	static const char *const argv[] = {"sh", "-c",
+	    "trap 'exit 3' USR1; echo $$ > /tmp/bg; while :; do sleep 0.05; "
+	    "done",
+	    NULL};
+	static const char *const env[] = {
+	    "PATH=/usr/bin:/bin", "SECRET=hunter2", NULL};
+	struct run_end e;
+	struct run bg;
+	const char *s;
+
+	session_script(&bg, argv, ONE);
+	bg.env = env;
+	if (peer_spawn(&peer, &bg) != 0)
+		die("spawn");
+	(void)in("while ! [ -s /tmp/bg ]; do sleep 0.02; done");
+	s = in_out("SECRET=mine sh -c 'cat /proc/$$/environ | tr \"\\0\" "
+		   "\"\\n\" | grep SECRET; echo'");
+	CHECK(strcmp(s, "SECRET=mine\n\n") == 0, "its own: %s", s);
+	s = in_out("p=/proc/$(cat /tmp/bg); cat $p/environ $p/maps $p/mem; "
+		   "readlink $p/fd/1; echo x > $p/fd/1; ls $p/cwd/; readlink "
+		   "$p/exe; cat $p/comm");
+	CHECK(strcmp(s, "sh\n") == 0, "%s", s);
+	s = in_out("mkdir -p d1 d2; echo f > d1/f; mv d1/f d2/f && ln d2/f "
+		   "d1/g && cat d1/g; rm -r d1 d2");
+	CHECK(strcmp(s, "f\n") == 0, "%s", s);
+	(void)in("kill -USR1 $(cat /tmp/bg)");
+	CHECK(peer_end(&peer, &e) == bg.id, "the end of another");
+	run_frames(&bg);
+	CHECK(
+	    WIFEXITED(e.status) && WEXITSTATUS(e.status) == 3, "%x", e.status);
+	run_clear(&bg);
+	CHECK(end_session(ONE) == C_OK, "something cannot be killed");
 }
 
 /* The directory that a command begins in may be swapped by others of its

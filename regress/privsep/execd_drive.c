@@ -318,7 +318,8 @@ static const struct {
     {"session-profiles", test_session_profiles},
     {"session-covers", test_session_covers},
     {"session-remade", test_session_remade}, {"session-cwd", test_session_cwd},
-    {"session-idle", test_session_idle}, {"session-end", test_session_end}};
+    {"session-apart", test_session_apart}, {"session-idle", test_session_idle},
+    {"session-end", test_session_end}};
 
 static int
 wanted(const char *name, int argc, char **argv)

@@ -90,6 +90,7 @@ void test_session_confined(void);
 void test_session_covers(void);
 void test_session_remade(void);
 void test_session_cwd(void);
+void test_session_apart(void);
 /* drive_groups.c: instead of the others when there is a control group */
 void test_groups(void);
 void test_session_trees(void);
