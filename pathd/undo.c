@@ -31,6 +31,24 @@ struct note {
 	uint64_t replaced;
 };
 
+/* A file that has no name, or only for a moment where the file system knows no
+ * other way: commands of the same user may lie in wait for it. */
+static int
+open_log(int stage)
+{
+	int fd = openat(stage, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+	if (fd != -1 || (errno != EOPNOTSUPP && errno != EISDIR))
+		return fd;
+	fd = openat(stage, LOG_NAME,
+	    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd != -1 && unlinkat(stage, LOG_NAME, 0) == -1) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
 enum code
 undo_open(struct undo *u, int stage)
 {
@@ -39,10 +57,7 @@ undo_open(struct undo *u, int stage)
 	if (mkdirat(stage, DIR_NAME, 0700) == -1 ||
 	    (u->dir = openat(stage, DIR_NAME,
 		 O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) == -1 ||
-	    (u->log = openat(stage, LOG_NAME,
-		 O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)) ==
-		-1 ||
-	    unlinkat(stage, LOG_NAME, 0) == -1)
+	    (u->log = open_log(stage)) == -1)
 		return beneath_act_code(errno);
 	return C_OK;
 }
