@@ -147,14 +147,14 @@ is_rows(json_t *v)
 	const char *key;
 	json_t *o, *x;
 
-	json_array_foreach(v, i, o)
-	{
+	json_array_foreach(v, i, o) {
 		if (!json_is_object(o))
 			return 0;
 		n += json_object_size(o) + 1;
-		json_object_foreach(o, key,
-		    x) if (*key == '\0' || (!json_is_string(x) &&
-					       !json_is_integer(x))) return 0;
+		json_object_foreach(o, key, x)
+			if (*key == '\0' ||
+			    (!json_is_string(x) && !json_is_integer(x)))
+				return 0;
 	}
 	return n > 0 && n <= ABX_MAX_ARGV;
 }
@@ -168,17 +168,16 @@ shape(json_t *v, int nested)
 	size_t i;
 
 	if (json_is_array(v)) {
-		json_array_foreach(
-		    v, i, x) if (!json_is_string(x)) return is_rows(v)
-		    ? A_ROWS
-		    : A_OTHER;
+		json_array_foreach(v, i, x)
+			if (!json_is_string(x))
+				return is_rows(v) ? A_ROWS : A_OTHER;
 		return A_LIST;
 	}
 	if (json_object_size(v) > ABX_MAX_ARGV)
 		return A_MAP; /* refused as too large there */
-	json_object_foreach(v, key, x) if (!json_is_string(x)) return nested
-	    ? A_OTHER
-	    : A_ARGS;
+	json_object_foreach(v, key, x)
+		if (!json_is_string(x))
+			return nested ? A_OTHER : A_ARGS;
 	return A_MAP;
 }
 
@@ -193,8 +192,9 @@ fill_list(struct arg *a, const json_t *v)
 
 	if (json_array_size(v) > ABX_MAX_ARGV)
 		return C_ARGS_TOO_LARGE;
-	json_array_foreach(v, i, x) if (arg_push(a, json_string_value(x),
-					    NULL) == -1) return C_SRV_INTERNAL;
+	json_array_foreach(v, i, x)
+		if (arg_push(a, json_string_value(x), NULL) == -1)
+			return C_SRV_INTERNAL;
 	return C_OK;
 }
 
@@ -206,9 +206,9 @@ fill_map(struct arg *a, json_t *v)
 
 	if (json_object_size(v) > ABX_MAX_ARGV)
 		return C_ARGS_TOO_LARGE;
-	json_object_foreach(
-	    v, key, x) if (arg_push(a, key, json_string_value(x)) ==
-			   -1) return C_SRV_INTERNAL;
+	json_object_foreach(v, key, x)
+		if (arg_push(a, key, json_string_value(x)) == -1)
+			return C_SRV_INTERNAL;
 	return C_OK;
 }
 
@@ -242,10 +242,10 @@ fill_rows(struct arg *a, json_t *v)
 	json_t *o, *x;
 	size_t i;
 
-	json_array_foreach(v, i, o)
-	{
-		json_object_foreach(o, key,
-		    x) if (push_member(a, key, x) == -1) return C_SRV_INTERNAL;
+	json_array_foreach(v, i, o) {
+		json_object_foreach(o, key, x)
+			if (push_member(a, key, x) == -1)
+				return C_SRV_INTERNAL;
 		if (arg_push(a, "", "") == -1)
 			return C_SRV_INTERNAL;
 	}
@@ -367,8 +367,7 @@ add_members(json_t *obj, struct args *as, int nested, struct body_content *c,
 	struct arg *a;
 	json_t *v;
 
-	json_object_foreach(obj, key, v)
-	{
+	json_object_foreach(obj, key, v) {
 		if (take_content(key, v, c, &content, encoding))
 			continue;
 		if (strlen(key) > ABX_ID_MAX)

@@ -41,7 +41,7 @@ tick_cb(evutil_socket_t fd, short what, void *arg)
 
 	for (i = 0; i < POOL_COUNT; i++)
 		TAILQ_FOREACH_SAFE(c, &pool.list[i], entry, next)
-	conn_tick(c, now);
+			conn_tick(c, now);
 }
 
 void
@@ -171,10 +171,10 @@ pool_make_room(void)
 	if (pool.count[POOL_PRE] < lconf.max_pre_auth)
 		return 0;
 	TAILQ_FOREACH(c, &pool.list[POOL_PRE], entry)
-	if (is_idle(c)) {
-		conn_kill(c);
-		return 0;
-	}
+		if (is_idle(c)) {
+			conn_kill(c);
+			return 0;
+		}
 	return -1;
 }
 
@@ -187,10 +187,11 @@ slowest_body(void)
 	struct conn *c, *slow = NULL;
 
 	TAILQ_FOREACH(c, &pool.list[POOL_AUTH], entry)
-	if (c->state == CONN_BODY && (w = conn_body_waited(c, now)) >= most) {
-		most = w;
-		slow = c;
-	}
+		if (c->state == CONN_BODY &&
+		    (w = conn_body_waited(c, now)) >= most) {
+			most = w;
+			slow = c;
+		}
 	return slow;
 }
 
@@ -203,8 +204,8 @@ pool_promote(struct conn *c, size_t max)
 		return 0;
 	if (pool.count[POOL_AUTH] >= max) {
 		TAILQ_FOREACH(old, &pool.list[POOL_AUTH], entry)
-		if (is_idle(old))
-			break;
+			if (is_idle(old))
+				break;
 		if (old == NULL && (old = slowest_body()) == NULL)
 			return -1;
 		conn_kill(old);
@@ -222,8 +223,8 @@ pool_drain(void (*done)(void))
 	pool.draining = 1;
 	for (i = 0; i < POOL_COUNT; i++)
 		TAILQ_FOREACH_SAFE(c, &pool.list[i], entry, next)
-	if (is_idle(c))
-		conn_kill(c);
+			if (is_idle(c))
+				conn_kill(c);
 	pool.done = done;
 	set_tick();
 }
@@ -237,7 +238,7 @@ pool_kill_all(void)
 	pool.done = NULL;
 	for (i = 0; i < POOL_COUNT; i++)
 		TAILQ_FOREACH_SAFE(c, &pool.list[i], entry, next)
-	conn_kill(c);
+			conn_kill(c);
 }
 
 int

@@ -194,8 +194,8 @@ task_queued(uint64_t id)
 	struct task *t;
 
 	TAILQ_FOREACH(t, &pool.queue, entry)
-	if (t->id == id)
-		return t;
+		if (t->id == id)
+			return t;
 	return NULL;
 }
 
@@ -451,8 +451,8 @@ task_next(void)
 	struct task *t;
 
 	TAILQ_FOREACH(t, &pool.queue, entry)
-	if (task_may_run(t))
-		return t;
+		if (task_may_run(t))
+			return t;
 	return NULL;
 }
 

@@ -162,16 +162,14 @@ show_status(const json_t *j)
 	    (long long)json_integer_value(json_object_get(j, "audit_lost")));
 	if (json_is_true(json_object_get(j, "panic")))
 		show_line("panic     no command may start");
-	json_object_foreach(procs, name, p)
-	{
+	json_object_foreach(procs, name, p) {
 		show_line("%-10s%s, generation %lld", name,
 		    json_is_true(json_object_get(p, "ready")) ? "ready"
 							      : "not ready",
 		    (long long)json_integer_value(
 			json_object_get(p, "generation")));
 	}
-	json_object_foreach(json_object_get(j, "sandbox"), name, p)
-	{
+	json_object_foreach(json_object_get(j, "sandbox"), name, p) {
 		if (!json_is_true(p))
 			continue;
 		strlcat(layers, " ", sizeof(layers));

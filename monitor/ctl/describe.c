@@ -31,7 +31,7 @@ policy_json(const struct conf *c)
 		freezero(text, strlen(text));
 	json_array_foreach(
 	    json_object_get(json_object_get(j, "auth"), "tokens"), i, token)
-	    json_object_del(token, "token_sha256");
+		json_object_del(token, "token_sha256");
 	return j;
 }
 
@@ -65,8 +65,7 @@ describe_json(const struct conf *c, int preset)
 	char revision[65];
 	size_t i;
 
-	json_array_foreach(rules, i, rule)
-	{
+	json_array_foreach(rules, i, rule) {
 		if (json_object_set_new(
 			rule, "operations", rule_ops(c, i, -1)) == -1) {
 			json_decref(j);
@@ -100,7 +99,7 @@ text_words(const char *key, const json_t *list)
 	    (f = open_memstream(&line, &len)) == NULL)
 		return;
 	json_array_foreach(list, i, one)
-	    fprintf(f, " %s", json_string_value(one));
+		fprintf(f, " %s", json_string_value(one));
 	fclose(f);
 	show_line("  %-11s%s", key, line);
 	free(line);
@@ -143,8 +142,7 @@ text_scope(const char *key, json_t *v)
 	json_t *one;
 
 	if (json_is_object(v))
-		json_object_foreach_safe(v, next, name, one)
-		{
+		json_object_foreach_safe(v, next, name, one) {
 			if (is_nothing(name, one))
 				json_object_del(v, name);
 		}
@@ -191,8 +189,7 @@ text_rule(const struct conf *c, size_t i, json_t *rule)
 	text_words("later", later);
 	json_decref(now);
 	json_decref(later);
-	json_object_foreach(rule, key, v)
-	{
+	json_object_foreach(rule, key, v) {
 		if (!is_shown(key))
 			text_scope(key, v);
 	}
@@ -212,14 +209,13 @@ describe_text(const struct conf *c, int preset)
 	}
 	if (!preset) {
 		show_line("revision %s", revision);
-		json_object_foreach(j, key, v)
-		{
+		json_object_foreach(j, key, v) {
 			if (strcmp(key, "rules") != 0)
 				text_scope(key, v);
 		}
 	}
 	json_array_foreach(json_object_get(j, "rules"), i, v)
-	    text_rule(c, i, v);
+		text_rule(c, i, v);
 	json_decref(j);
 	return ferror(stdout) ? -1 : 0;
 }

@@ -101,8 +101,7 @@ show_all(const struct ls *ls, json_t *j, const char *top)
 	const json_t *e;
 	size_t i;
 
-	json_array_foreach(json_object_get(j, "entries"), i, e)
-	{
+	json_array_foreach(json_object_get(j, "entries"), i, e) {
 		if (show_entry(ls, e, top) == -1)
 			return CTL_UNREACHED;
 	}

@@ -54,8 +54,7 @@ show_rows(const json_t *j, size_t max)
 	show_line("%s", "");
 	show_line("%-16s %-8s %-7s %-20s %10s  %s", "PRINCIPAL", "KIND", "ID",
 	    "OPERATION", "AGE", "PROGRAM");
-	json_array_foreach(rows, i, r)
-	{
+	json_array_foreach(rows, i, r) {
 		if (i == max)
 			break;
 		age_text(age, json_integer_value(json_object_get(r, "age_ms")));
@@ -136,8 +135,7 @@ show_sessions(const json_t *j)
 
 	show_line("%-16s %-24s %-7s %7s  %s", "PRINCIPAL", "SESSION", "STATE",
 	    "RUNNING", "LAST USED");
-	json_array_foreach(rows, i, r)
-	{
+	json_array_foreach(rows, i, r) {
 		show_line("%-16s %-24s %-7s %7lld  %s", member(r, "principal"),
 		    member(r, "session"), member(r, "state"),
 		    (long long)json_integer_value(

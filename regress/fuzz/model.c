@@ -128,13 +128,11 @@ deeper(json_t *v, unsigned depth)
 		return 0;
 	if (depth == 0)
 		return 1;
-	json_array_foreach(v, i, x)
-	{
+	json_array_foreach(v, i, x) {
 		if (deeper(x, depth - 1))
 			return 1;
 	}
-	json_object_foreach(v, key, x)
-	{
+	json_object_foreach(v, key, x) {
 		if (deeper(x, depth - 1))
 			return 1;
 	}

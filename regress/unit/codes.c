@@ -91,8 +91,7 @@ input_env(struct input *in, json_t *more)
 
 	for (i = 0; i < nitems(base_env); i++)
 		in->env[n++] = base_env[i];
-	json_array_foreach(more, i, one)
-	{
+	json_array_foreach(more, i, one) {
 		assert_true(n < MAX_ENV);
 		in->env[n++] = json_string_value(one);
 	}
@@ -191,7 +190,8 @@ judge_all(const char *code, json_t *list, int want)
 		print_message("%s: fewer than two inputs\n", code);
 		bad = 1;
 	}
-	json_array_foreach(list, i, one) bad += !judge(code, one, want);
+	json_array_foreach(list, i, one)
+		bad += !judge(code, one, want);
 	return bad;
 }
 
@@ -206,8 +206,7 @@ test_codes(void **state)
 
 	if (table == NULL)
 		fail_msg("%s:%d: %s", TABLE, err.line, err.text);
-	json_array_foreach(table, i, row)
-	{
+	json_array_foreach(table, i, row) {
 		code = json_string_value(json_object_get(row, "code"));
 		bad += judge_all(code, json_object_get(row, "yes"), 1);
 		bad += judge_all(code, json_object_get(row, "no"), 0);

@@ -219,11 +219,13 @@ all_strings(json_t *v)
 	size_t i;
 
 	if (json_is_array(v)) {
-		json_array_foreach(
-		    v, i, one) if (!json_is_string(one)) return 0;
+		json_array_foreach(v, i, one)
+			if (!json_is_string(one))
+				return 0;
 	} else {
-		json_object_foreach(
-		    v, key, one) if (!json_is_string(one)) return 0;
+		json_object_foreach(v, key, one)
+			if (!json_is_string(one))
+				return 0;
 	}
 	return 1;
 }
@@ -260,8 +262,7 @@ fill_args(json_t *from, int query, int nested, struct args *to)
 	size_t i;
 
 	memset(to, 0, sizeof(*to));
-	json_object_foreach(from, name, v)
-	{
+	json_object_foreach(from, name, v) {
 		a = args_add(to, name, type_of(v, query, nested));
 		assert_non_null(a);
 		if (json_is_string(v))
@@ -282,10 +283,10 @@ fill_args(json_t *from, int query, int nested, struct args *to)
 		}
 		if (a->type == A_LIST)
 			json_array_foreach(v, i, one)
-			    arg_push(a, json_string_value(one), NULL);
+				arg_push(a, json_string_value(one), NULL);
 		if (a->type == A_MAP)
 			json_object_foreach(v, key, one)
-			    arg_push(a, key, json_string_value(one));
+				arg_push(a, key, json_string_value(one));
 	}
 }
 
@@ -313,8 +314,8 @@ who_of(json_t *from, struct principal *who, const char *roles[8])
 	if (!json_is_object(from))
 		roles[who->nroles++] =
 		    strcmp(who->id, "root") == 0 ? "admin" : who->id;
-	json_array_foreach(list, i, one) roles[who->nroles++] =
-	    json_string_value(one);
+	json_array_foreach(list, i, one)
+		roles[who->nroles++] = json_string_value(one);
 }
 
 /* ---- what came out ---- */
@@ -373,8 +374,7 @@ same_env(struct table *t, json_t *c, const struct strlist *got)
 	char pair[512];
 	size_t i;
 
-	json_object_foreach(want, key, v)
-	{
+	json_object_foreach(want, key, v) {
 		snprintf(
 		    pair, sizeof(pair), "%s=%s", key, json_string_value(v));
 		for (i = 0; i < got->n; i++)
@@ -394,8 +394,7 @@ same_paths(struct table *t, json_t *c, const struct decision *d)
 	const char *key;
 	size_t i;
 
-	json_object_foreach(want, key, v)
-	{
+	json_object_foreach(want, key, v) {
 		for (i = 0; i < d->npaths; i++)
 			if (strcmp(d->paths[i].param, key) == 0)
 				break;
@@ -417,10 +416,11 @@ same_trace(struct table *t, json_t *c, const struct decision *d)
 		return;
 	if (json_array_size(want) != d->ntrace)
 		wrong(t, c, "%zu statements tried", d->ntrace);
-	json_array_foreach(want, i,
-	    one) if (i < d->ntrace && strcmp(json_string_value(one),
-					  codes[d->trace[i].code].code) != 0)
-	    wrong(t, c, "statement %zu: %s", i, codes[d->trace[i].code].code);
+	json_array_foreach(want, i, one)
+		if (i < d->ntrace && strcmp(json_string_value(one),
+					 codes[d->trace[i].code].code) != 0)
+			wrong(t, c, "statement %zu: %s", i,
+			    codes[d->trace[i].code].code);
 }
 
 static void
@@ -548,8 +548,8 @@ tell_places(struct table *t)
 			    0);
 	}
 	json_array_foreach(json_object_get(t->json, "protect"), i, one)
-	    assert_int_equal(
-		policy_protect(t->policy, json_string_value(one)), 0);
+		assert_int_equal(
+		    policy_protect(t->policy, json_string_value(one)), 0);
 }
 
 /* The variables of the table after those that every table has. */
@@ -563,7 +563,8 @@ table_env(json_t *list, const char *env[16])
 	env[n++] = "LANG=de_DE";
 	env[n++] = "EDITOR=ed";
 	assert_true(json_array_size(list) < 12);
-	json_array_foreach(list, i, one) env[n++] = json_string_value(one);
+	json_array_foreach(list, i, one)
+		env[n++] = json_string_value(one);
 	env[n] = NULL;
 }
 
@@ -636,7 +637,7 @@ test_tables(void **state)
 	for (i = 0; i < g.gl_pathc; i++) {
 		table_open(&t, g.gl_pathv[i]);
 		json_array_foreach(json_object_get(t.json, "cases"), k, c)
-		    run_case(&t, c);
+			run_case(&t, c);
 		failed += t.failed;
 		table_close(&t);
 	}

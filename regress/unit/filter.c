@@ -674,8 +674,7 @@ family_examples(const json_t *list, const char *name)
 	const json_t *e;
 	size_t i;
 
-	json_array_foreach(list, i, e)
-	{
+	json_array_foreach(list, i, e) {
 		line(defaults, json_string_value(e), &r);
 		if (r.nblocked > 0) {
 			print_hits(name, json_string_value(e), &r);
@@ -695,8 +694,7 @@ one_family(const char *file, const char *prefix)
 
 	if (top == NULL)
 		fail_msg("%s:%d: %s", file, err.line, err.text);
-	json_array_foreach(json_object_get(top, "rules"), i, rule)
-	{
+	json_array_foreach(json_object_get(top, "rules"), i, rule) {
 		name = json_string_value(json_object_get(rule, "name"));
 		assert_non_null(name);
 		assert_int_equal(strncmp(name, prefix, strlen(prefix)), 0);
