@@ -122,14 +122,18 @@ tell_posture(struct parent *p, const struct child *c)
 	wbuf_free(&w);
 }
 
-/* The monitor took the lines about workspaces over into the new file. */
+/* The monitor took the lines about workspaces over into the new file, which is
+ * empty when it could not. */
 static void
 name_sessions(const struct parent *p)
 {
 	char from[ABX_PATH_MAX + 32], to[ABX_PATH_MAX + 32];
+	struct stat st;
 
 	snprintf(from, sizeof(from), "%s/sessions.new", p->boot.state_dir);
 	snprintf(to, sizeof(to), "%s/sessions", p->boot.state_dir);
+	if (lstat(from, &st) == 0 && st.st_size == 0)
+		return;
 	if (rename(from, to) == -1)
 		fatal("%s", to);
 }

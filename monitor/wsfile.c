@@ -128,11 +128,38 @@ wsfile_gone(const struct ws *w)
 	return write_line(w, 1);
 }
 
+/* Everything that is true into the new file.  It begins with an empty line, so
+ * that one which is not empty is one that was finished. */
+static int
+write_all(void)
+{
+	struct ws *w;
+
+	for (w = workspaces.all; w != NULL; w = w->next)
+		if (write_line(w, 0) == -1)
+			return -1;
+	return fsync(cur);
+}
+
+/* A full disk must not keep the service from starting: the file of the last
+ * run stays what it is, and nobody has a workspace until the next start. */
+static void
+go_without(void)
+{
+	log_warnx("the index of workspaces cannot be written: "
+		  "no session has a workspace");
+	if (ftruncate(cur, 0) == -1)
+		fatal("the index of workspaces");
+	close(cur);
+	cur = -1;
+	while (workspaces.all != NULL)
+		wstab_remove(&workspaces, workspaces.all);
+}
+
 void
 wsfile_open(void)
 {
 	struct stat st;
-	struct ws *w;
 
 	if (old == -1 || cur == -1) {
 		log_warnx("without its index no session has a workspace");
@@ -143,9 +170,6 @@ wsfile_open(void)
 	read_lines();
 	close(old);
 	old = -1;
-	for (w = workspaces.all; w != NULL; w = w->next)
-		if (write_line(w, 0) == -1)
-			fatalx("the index of workspaces cannot be written");
-	if (fsync(cur) == -1)
-		fatal("the index of workspaces");
+	if (write(cur, "\n", 1) != 1 || write_all() == -1)
+		go_without();
 }

@@ -7,6 +7,7 @@ import os
 import pwd
 import signal
 import stat
+import subprocess
 import threading
 import time
 
@@ -539,6 +540,39 @@ class Start(Own):
                  if "sess" in n], ["sessions"])
         self.again(signal.SIGKILL)
         self.eq((self.names(), self.names(ALICE)), (["a"], ["a"]))
+
+    @needs_root
+    def test_full_disk_at_start(self):
+        """It starts without sessions, and what there was is there again when
+        there is room."""
+        w = self.world
+        self.start(config(w), w)
+        self.sh("echo 1 > note", "a")
+        self.svc.stop()
+        state, argv = w / "state", self.svc.argv
+        script = (f"cp -a {state} {w.dir}/kept && mount -t tmpfs -o "
+                  f"size=16k,mode=0700 none {state} && "
+                  f"chown --reference={w.dir}/kept {state} && "
+                  f"cp -a {w.dir}/kept/. {state}/ && "
+                  f"{{ dd if=/dev/zero of={state}/full bs=512 2>/dev/null; "
+                  f"cp -a {state}/sessions {w.dir}/saw; }}; "
+                  'exec "$@"')
+        probe = subprocess.run(["unshare", "-m", "true"],
+                               capture_output=True)
+        if probe.returncode:
+            self.skipTest(probe.stderr.decode().strip())
+        self.svc.argv = ["unshare", "-m", "--propagation", "private", "sh",
+                         "-c", script, "sh", *argv]
+        self.svc.start()
+        self.eq("index of workspaces cannot be written" in self.svc.logged(),
+                True, "a warning")
+        self.refused(self.svc.run("pwd", session="a"), 503,
+                     "server.unavailable")
+        self.ok(self.svc.get("/health", token=None))
+        self.svc.stop()
+        self.svc.argv = argv
+        self.svc.start()
+        self.eq(self.sh("cat note", "a"), "1\n")
 
     @needs_root
     def test_what_does_not_belong_together(self):
