@@ -250,7 +250,8 @@ else
 	echo "lint: no mandoc here: manuals not checked"
 fi
 if command -v bmake >/dev/null; then
-	bmake -n clean >"$tmp/bmake" 2>&1 || bad "bmake does not read the build file"
+	env -u MAKE -u MAKEFLAGS -u MFLAGS -u MAKELEVEL bmake -n clean \
+	    >"$tmp/bmake" 2>&1 || bad "bmake does not read the build file"
 fi
 
 # --- the examples are what they say ------------------------------------------
