@@ -99,6 +99,7 @@ box_free(struct box *b)
 	absent_drop(b->absent);
 	cgroup_free(b->own, 1);
 	cgroup_free(b->group, 1);
+	job_sweep();
 	wbuf_free(&b->key);
 	free(b);
 }

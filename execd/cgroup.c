@@ -131,20 +131,23 @@ remember(int up, const char *name, int kill)
 	all.dying = d;
 }
 
-void
+int
 cgroup_sweep(void)
 {
 	struct dying **p = &all.dying, *d;
+	int left = 0;
 
 	while ((d = *p) != NULL) {
 		if (away(d->up, d->name, d->kill) == -1 && errno == EBUSY) {
 			p = &d->next;
+			left++;
 			continue;
 		}
 		*p = d->next;
 		close(d->up);
 		free(d);
 	}
+	return left;
 }
 
 static int
@@ -164,7 +167,7 @@ cgroup_new(struct cgroup **out, struct cgroup *up, const char *name)
 	*out = NULL;
 	if (all.exec == -1)
 		return 0;
-	cgroup_sweep();
+	(void)cgroup_sweep();
 	if (!name_ok(name)) {
 		errno = EINVAL;
 		return -1;

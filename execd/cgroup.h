@@ -43,8 +43,8 @@ int cgroup_new(struct cgroup **out, struct cgroup *up, const char *name);
  * When that takes a while the name is tried again later.  NULL is fine, as in
  * all below. */
 void cgroup_free(struct cgroup *, int kill);
-/* Try again what could not be removed. */
-void cgroup_sweep(void);
+/* Try again what could not be removed: how many there still are. */
+int cgroup_sweep(void);
 
 /* Set the limits that the kernel can hold, and read each back: 0, or -1 with
  * errno, EIO when one is not what was set. */

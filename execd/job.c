@@ -31,11 +31,12 @@
 #define DRAIN_MS 200   /* for output after the program's end */
 #define KILL_MS 2000   /* for the launcher to empty the sandbox */
 #define STUCK_MS 5000  /* for the kernel to end a killed sandbox */
+#define SWEEP_MS 100   /* for groups whose processes are dying */
 #define GRACE_MAX_MS 60000
 #define CLOCK_MAX_MS (366ULL * 24 * 3600 * 1000)
 
 struct job_table jobs;
-static struct event sigchld;
+static struct event sigchld, sweeper;
 
 static void job_settle(struct job *);
 
@@ -117,6 +118,7 @@ job_close(struct job *j)
 	j->err = -1;
 	cgroup_free(j->group, 1);
 	j->group = NULL;
+	job_sweep();
 	absent_drop(j->absent);
 	j->absent = NULL;
 }
@@ -384,6 +386,21 @@ pump_done_cb(void *arg)
 
 const struct pump_ops job_pump_ops = {pump_data_cb, pump_eof_cb, pump_done_cb};
 
+void
+job_sweep(void)
+{
+	static const struct timeval tv = {0, SWEEP_MS * 1000};
+
+	if (cgroup_sweep() > 0)
+		(void)event_add(&sweeper, &tv);
+}
+
+static void
+sweep_cb(evutil_socket_t fd, short what, void *arg)
+{
+	job_sweep();
+}
+
 static void
 sigchld_cb(evutil_socket_t fd, short what, void *arg)
 {
@@ -405,7 +422,7 @@ sigchld_cb(evutil_socket_t fd, short what, void *arg)
 		else
 			job_sandbox_gone(j);
 	}
-	cgroup_sweep();
+	job_sweep();
 }
 
 /* ---- the table ---- */
@@ -580,6 +597,7 @@ void
 job_init(const struct job_conf *c)
 {
 	jobs.conf = *c;
+	evtimer_assign(&sweeper, jobs.conf.base, sweep_cb, NULL);
 	evsignal_assign(&sigchld, jobs.conf.base, SIGCHLD, sigchld_cb, NULL);
 	if (event_add(&sigchld, NULL) == -1)
 		fatalx("event_add");

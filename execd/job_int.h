@@ -86,6 +86,9 @@ struct job *job_new(uint64_t id, const struct spawn *);
 struct job *job_find(uint64_t id);
 /* The only place that changes the state; each state sets its own clock. */
 void job_enter(struct job *, enum job_state);
+/* Remove the groups whose last processes are gone, and come back for those
+ * whose are not. */
+void job_sweep(void);
 /* Answer FAILED, or for the probe HELLO, and let go.  May free the job. */
 void job_fail(struct job *, uint16_t code, int err, const char *layer);
 /* Start the program of a held run. */

@@ -198,7 +198,7 @@ test_off(void **state)
 	assert_int_equal(cgroup_oom(g) + cgroup_peak(g), 0);
 	cgroup_kill(g);
 	cgroup_free(g, 1);
-	cgroup_sweep();
+	assert_int_equal(cgroup_sweep(), 0);
 }
 
 static void
