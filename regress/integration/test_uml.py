@@ -443,6 +443,7 @@ class Uml(Case):
         self.fact("groups_after_run", "0")
 
     def memory(self):
+        """T092: over the limit is out of memory, shared memory included."""
         r = self.ran("fits")
         self.eq(r["usage"]["max_rss_kb"] > (MEMORY - 24) * 1024, True, r)
         for name in ("oom", "oom_shared", "oom_many"):

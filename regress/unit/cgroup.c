@@ -278,7 +278,7 @@ test_controllers(void **state)
 	cgroup_free(g, 1);
 }
 
-/* Without swap there is no file, which is no failure; others are. */
+/* T092: without swap there is no file, which is no failure; others are. */
 static void
 test_absent(void **state)
 {
