@@ -511,7 +511,7 @@ class Start(Own):
 
     def lines(self):
         with open(self.file()) as f:
-            return [json.loads(x) for x in f]
+            return [json.loads(x) for x in f if x.strip()]
 
     def used(self, token=ADMIN):
         got = self.ok(self.svc.get("/workspace", token=token)).json
