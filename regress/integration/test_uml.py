@@ -85,6 +85,13 @@ use() { # a configuration
 groups() { # how many there are for runs
 	ls -d $cg/exec/[0-9]*-* 2>/dev/null | wc -l
 }
+settled() { # the same, when what is going is gone; a probe comes and goes
+	i=0
+	while n=$(groups); [ $n != 0 ] && [ $i -lt 100 ]; do
+		sleep 0.1; i=$((i+1))
+	done
+	echo $n
+}
 wait_for() { # a command line of somebody
 	i=0
 	until pgrep -f "$1" >/dev/null || [ $i -gt 100 ]; do
@@ -130,7 +137,7 @@ for p in $(cat $g/cgroup.procs); do
 done
 wait $!
 sleep 0.5
-fact groups_after_run $(groups)
+fact groups_after_run $(settled)
 
 # --- memory
 eat fits memory $((%(memory)d - 24))
@@ -146,16 +153,14 @@ eat runaway runaway
 more=
 sleep 1
 fact runaway_left $(pgrep -c -f abx-eat)
-fact groups_after_runaway $(groups)
+fact groups_after_runaway $(settled)
 
 # --- execd is killed: what it left is removed, and the next one works
 eat lost hold 8 15 &
 wait_for 'abx-eat hold'
 fact groups_before_kill $(groups)
 kill -9 $(pgrep -x abx-execd)
-i=0
-until [ $(groups) = 0 ] || [ $i -gt 50 ]; do sleep 0.1; i=$((i+1)); done
-fact groups_after_kill $(groups)
+fact groups_after_kill $(settled)
 fact left_after_kill $(pgrep -c -f 'abx-eat hold')
 eat after_kill memory 8
 fact first_group "$(ls $cg/exec | tr '\n' ' ')"
@@ -171,7 +176,7 @@ until [ "$(systemctl is-active $U)" = active -a $main != \
 	sleep 0.2; i=$((i+1))
 done
 fact active_after_kill "$(systemctl is-active $U)"
-fact groups_after_main_kill $(groups)
+fact groups_after_main_kill $(settled)
 eat after_main_kill memory 8
 
 # --- commands of a session, by a stand-in for the service
@@ -244,7 +249,7 @@ sleep 300 & echo $! >$hand/exec/1-99/deep/cgroup.procs
 sleeper=$!
 rm -f /run/agent-sandbox.sock
 by_hand service # as DelegateSubgroup= does, and where there are controllers
-fact hand_groups_again $(groups)
+fact hand_groups_again $(settled)
 kill -0 $sleeper; fact hand_sleeper $?
 eat by_hand memory 8
 kill $abxd; wait $abxd
