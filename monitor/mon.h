@@ -29,8 +29,9 @@ struct peer {
 	uint32_t generation;
 	uint32_t epoch; /* the configuration it was started for */
 	unsigned refs;
-	int ready;  /* pathd: ROOTS_OK; execd: HELLO; listener: CONF sent */
-	int broken; /* it broke the protocol and is about to be killed */
+	unsigned snaps; /* snapshots that it serves, old ones too */
+	int ready;	/* pathd: ROOTS_OK; execd: HELLO; listener: CONF sent */
+	int broken;	/* it broke the protocol and is about to be killed */
 	uint32_t layers;  /* execd: of its sandboxes, from HELLO */
 	char lacks[32];	  /* execd: the layer that keeps it from building any */
 	uint64_t last_id; /* listener: greatest request number seen */

@@ -30,16 +30,22 @@ snap_ref(struct snap *s)
 	return s;
 }
 
-/* A worker that no snapshot uses any more may go. */
+static struct peer *
+hold(struct peer *p)
+{
+	p->snaps++;
+	return peer_ref(p);
+}
+
+/* A worker that no snapshot uses any more may go.  One that several reloads
+ * kept serves several, and the requests of the oldest may be the last to
+ * end. */
 static void
 let_go(struct peer *p)
 {
 	if (p == NULL)
 		return;
-	if (p->chan != NULL &&
-	    (mon.cur == NULL || (mon.cur->pathd != p && mon.cur->execd != p)) &&
-	    (mon.next == NULL ||
-		(mon.next->pathd != p && mon.next->execd != p)))
+	if (--p->snaps == 0 && p->chan != NULL)
 		mon_tell_child(PC_DRAINED, p);
 	peer_unref(p);
 }
@@ -145,12 +151,12 @@ snap_load(int fd, uint32_t epoch, unsigned need, const char **why)
 	if ((need & NEED_PATHD) == 0) {
 		s->pathd_epoch = mon.cur->pathd_epoch;
 		if (mon.cur->pathd != NULL)
-			s->pathd = peer_ref(mon.cur->pathd);
+			s->pathd = hold(mon.cur->pathd);
 	}
 	if ((need & NEED_EXECD) == 0) {
 		s->execd_epoch = mon.cur->execd_epoch;
 		if (mon.cur->execd != NULL)
-			s->execd = peer_ref(mon.cur->execd);
+			s->execd = hold(mon.cur->execd);
 	}
 	mon.next = s;
 	return 0;
@@ -170,9 +176,11 @@ attach(struct snap *s, struct peer *p)
 	epoch = p->kind == PROC_PATHD ? s->pathd_epoch : s->execd_epoch;
 	if (epoch != p->epoch)
 		return;
-	if (*slot != NULL)
+	if (*slot != NULL) {
+		(*slot)->snaps--;
 		peer_unref(*slot);
-	*slot = peer_ref(p);
+	}
+	*slot = hold(p);
 }
 
 void
