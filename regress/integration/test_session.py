@@ -318,7 +318,7 @@ class Use(Sessions):
 
         def use():
             while time.monotonic() < stop:
-                r = self.svc.run("sh", "-c", "echo 1 > f; cat f",
+                r = self.svc.run("sh", "-c", "echo 1 > f.$$; cat f.$$",
                                  session="race")
                 if r.status == 200 and (r.json["stdout"] == "1\n"
                                         or r.json["cancelled"]):
