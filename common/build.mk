@@ -36,7 +36,7 @@ BASE_SRC = common/wire.c common/imsg.c common/msg.c
 COMMON_SRC = common/args.c common/payload.c \
 	common/payload_exec.c common/payload_files.c common/payload_cover.c \
 	common/payload_space.c common/ops.c common/codes.c \
-	common/frame.c common/hash.c common/late.c common/size.c \
+	common/frame.c common/hash.c common/memfd.c common/late.c common/size.c \
 	common/log.c common/glob.c \
 	common/entry.c common/run_render.c
 PROC_SRC = common/chan.c common/proc.c common/jail.c
@@ -64,7 +64,7 @@ LISTENER_SRC = listener/main.c listener/accept.c listener/ask.c \
 	listener/filter.c listener/get.c listener/host.c \
 	listener/http_chunk.c listener/http_parse.c listener/http_reply.c \
 	listener/hop.c \
-	listener/list.c listener/mon.c listener/obuf.c listener/peer.c \
+	listener/frames.c listener/list.c listener/mon.c listener/obuf.c listener/peer.c \
 	listener/pipe.c listener/pool.c \
 	listener/put.c listener/range.c listener/rejects.c \
 	listener/request.c listener/route.c listener/run.c \

@@ -7,7 +7,6 @@
  */
 #include "listener/list.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,12 +15,11 @@
 #include "common/frame.h"
 #include "common/payload.h"
 #include "listener/conn.h"
-#include "listener/pipe.h"
+#include "listener/frames.h"
 #include "listener/send.h"
 
 #define WHOLE_MAX (64 * 1024) /* longer listings are streamed */
 #define SORT_MAX (64U * 1024 * 1024)
-#define PENDING_MAX (256 * 1024) /* unsent bytes before reading stops */
 
 /* Where an entry lies in the text, and its name in the names. */
 struct item {
@@ -272,62 +270,42 @@ on_end(struct conn *c, const uint8_t *p, size_t n)
 	return STEP_AGAIN;
 }
 
-/* The frames in n bytes: 0 to go on, else the step's answer. */
+/* 0 to go on, else the step's answer. */
 static int
-feed(struct conn *c, const uint8_t *p, size_t n)
+take(struct conn *c, uint8_t kind, const uint8_t *p, size_t n)
 {
-	const uint8_t *payload;
-	uint8_t kind;
-	size_t len;
-	int r;
+	if (kind == FR_END)
+		return on_end(c, p, n);
+	if (c->listing->raw)
+		return kind == FR_OUT ? on_bytes(c, p, n)
+				      : fail(c, C_SRV_INTERNAL);
+	if (kind == FR_ENTRY)
+		return on_entry(c, p, n);
+	if (kind == FR_MATCH)
+		return on_match(c, p, n);
+	return fail(c, C_SRV_INTERNAL);
+}
 
-	for (;;) {
-		r = frame_feed(&c->listing->dec, &p, &n, &kind, &payload, &len);
-		if (r == 0)
-			return 0;
-		if (r == 1 && c->listing->raw && kind == FR_OUT)
-			r = on_bytes(c, payload, len);
-		else if (r == 1 && c->listing->raw && kind != FR_END)
-			r = fail(c, C_SRV_INTERNAL);
-		else if (r == 1 && kind == FR_ENTRY)
-			r = on_entry(c, payload, len);
-		else if (r == 1 && kind == FR_MATCH)
-			r = on_match(c, payload, len);
-		else if (r == 1 && kind == FR_END)
-			r = on_end(c, payload, len);
-		else
-			r = fail(c, C_SRV_INTERNAL);
-		if (r != 0)
-			return r;
-	}
+static int
+on_frame(struct conn *c, uint8_t kind, const uint8_t *p, size_t n)
+{
+	int r = take(c, kind, p, n);
+
+	return r == 0 ? FRAMES_MORE : r;
+}
+
+static int
+over(struct conn *c, int malformed)
+{
+	return fail(c, malformed ? C_SRV_INTERNAL : C_SRV_UNAVAILABLE);
 }
 
 int
 list_step(struct conn *c)
 {
-	static uint8_t buf[64 * 1024];
-	ssize_t n;
-	int r, i;
+	static const struct frames_ops how = {on_frame, over};
 
 	if (conn_flush(c) == -1)
 		return STEP_GONE;
-	/* a slow reader holds up pathd's worker, not this process */
-	if (obuf_left(&c->out) > PENDING_MAX)
-		return WANT_WRITE;
-	for (i = 0; i < 8; i++) {
-		n = pipe_read(c->data_fd, buf, sizeof(buf));
-		if (n == -1 && errno == EINTR)
-			continue;
-		if (n == -1 && errno == EAGAIN)
-			break;
-		if (n <= 0)
-			return fail(c, C_SRV_UNAVAILABLE);
-		if ((r = feed(c, buf, (size_t)n)) != 0)
-			return r;
-		if (obuf_left(&c->out) > PENDING_MAX)
-			break;
-	}
-	if ((r = conn_flush(c)) == -1 || (i = conn_watch(c)) == STEP_GONE)
-		return STEP_GONE;
-	return (r == 0 ? WANT_WRITE : WANT_NONE) | WANT_DATA_R | i;
+	return frames_step(c, &c->listing->dec, &how);
 }

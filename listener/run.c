@@ -16,14 +16,13 @@
 #include "common/entry.h"
 #include "common/frame.h"
 #include "common/proc.h"
+#include "common/run_render.h"
 #include "listener/ask.h"
 #include "listener/conn.h"
-#include "common/run_render.h"
+#include "listener/frames.h"
 #include "listener/pipe.h"
 #include "listener/send.h"
 
-#define PENDING_MAX (256 * 1024) /* unsent bytes before reading stops */
-#define COMMENT_US 15000000
 #define EVENT_MAX (8 * FRAME_MAX) /* one frame as an event */
 
 struct output {
@@ -89,7 +88,7 @@ run_begin(struct conn *c, struct ans *a, int *fd)
 	r->max = a->size;
 	r->stream = (a->flags & ANS_STREAM) != 0;
 	r->wait_in = (a->flags & ANS_STDIN) != 0;
-	r->quiet_until = proc_now_us() + COMMENT_US;
+	r->quiet_until = proc_now_us() + FRAMES_QUIET;
 	conn_set_data(c, *fd);
 	*fd = -1;
 	if (r->stream)
@@ -226,7 +225,7 @@ send_event(struct conn *c, struct wbuf *w)
 		c->broken = 1;
 	else
 		send_piece(c, w->p, w->len);
-	c->run->quiet_until = proc_now_us() + COMMENT_US;
+	c->run->quiet_until = proc_now_us() + FRAMES_QUIET;
 	wbuf_free(w);
 }
 
@@ -396,7 +395,7 @@ on_still(struct conn *c, size_t n)
 }
 
 static int
-on_frame(struct conn *c, uint8_t kind, const uint8_t *p, size_t n)
+take(struct conn *c, uint8_t kind, const uint8_t *p, size_t n)
 {
 	struct run *r = c->run;
 	int which = kind == FR_ERR;
@@ -422,62 +421,34 @@ on_frame(struct conn *c, uint8_t kind, const uint8_t *p, size_t n)
 	}
 }
 
-/* The frames in n bytes: 0 to go on, else the step's answer. */
+/* Only the end ends it; what there is to wait for then may be RUN_IN. */
 static int
-feed(struct conn *c, const uint8_t *p, size_t n)
+on_frame(struct conn *c, uint8_t kind, const uint8_t *p, size_t n)
 {
-	const uint8_t *payload;
-	uint8_t kind;
-	size_t len;
-	int r;
+	int r = take(c, kind, p, n);
 
-	while ((r = frame_feed(&c->run->dec, &p, &n, &kind, &payload, &len)) ==
-	       1) {
-		r = on_frame(c, kind, payload, len);
-		if (c->run->has_end || r != 0)
-			return r;
-	}
-	return r == -1 ? lost(c) : 0;
+	return c->run->has_end ? r : FRAMES_MORE;
+}
+
+static int
+over(struct conn *c, int malformed)
+{
+	return lost(c);
 }
 
 int
 run_step(struct conn *c)
 {
-	static uint8_t buf[64 * 1024];
-	ssize_t n;
-	int r, i;
+	static const struct frames_ops how = {on_frame, over};
 
 	if (conn_flush(c) == -1)
 		return STEP_GONE;
-	if (c->run->has_end)
-		return finish(c);
-	if (obuf_left(&c->out) > PENDING_MAX)
-		return WANT_WRITE;
-	for (i = 0; i < 8; i++) {
-		n = pipe_read(c->data_fd, buf, sizeof(buf));
-		if (n == -1 && errno == EINTR)
-			continue;
-		if (n == -1 && errno == EAGAIN)
-			break;
-		if (n <= 0)
-			return lost(c);
-		r = feed(c, buf, (size_t)n);
-		if (c->run->has_end)
-			return r;
-		if (obuf_left(&c->out) > PENDING_MAX)
-			break;
-	}
-	if ((r = conn_flush(c)) == -1 || (i = conn_watch(c)) == STEP_GONE)
-		return STEP_GONE;
-	return (r == 0 ? WANT_WRITE : WANT_NONE) | WANT_DATA_R | i;
+	return c->run->has_end ? finish(c) : frames_step(c, &c->run->dec, &how);
 }
 
 void
 run_tick(struct conn *c, uint64_t now)
 {
-	if (!c->run->stream || c->run->has_end || now < c->run->quiet_until)
-		return;
-	c->run->quiet_until = now + COMMENT_US;
-	send_piece(c, ":\n\n", 3);
-	(void)conn_flush(c);
+	if (c->run->stream && !c->run->has_end)
+		frames_tick(c, &c->run->quiet_until, now);
 }

@@ -6,7 +6,6 @@
  */
 #include "listener/watch.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,11 +14,9 @@
 #include "common/payload.h"
 #include "common/proc.h"
 #include "listener/conn.h"
-#include "listener/pipe.h"
+#include "listener/frames.h"
 #include "listener/send.h"
 
-#define PENDING_MAX (256 * 1024) /* unsent bytes before reading stops */
-#define COMMENT_US 15000000
 #define EVENT_MAX (128 * 1024)
 
 struct watching {
@@ -48,7 +45,7 @@ watch_begin(struct conn *c, struct ans *a, int *fd)
 	c->watching = w;
 	w->path = a->body;
 	a->body = NULL;
-	w->quiet_until = proc_now_us() + COMMENT_US;
+	w->quiet_until = proc_now_us() + FRAMES_QUIET;
 	conn_set_data(c, *fd);
 	*fd = -1;
 	send_stream(c, a->status, "text/event-stream");
@@ -81,15 +78,24 @@ put_event(struct wbuf *w, const char *path, const struct list_event *e)
 	json_raw_put(w, "\"}\n\n");
 }
 
-/* 0 to go on, -1 when the frame makes no sense. */
+/* It is over: what was watched is gone, or its worker is, or that makes no
+ * sense. */
 static int
-on_event(struct conn *c, const uint8_t *p, size_t n)
+over(struct conn *c, int malformed)
+{
+	c->req.busy = 0;
+	send_end(c);
+	return STEP_AGAIN;
+}
+
+static int
+on_frame(struct conn *c, uint8_t kind, const uint8_t *p, size_t n)
 {
 	struct list_event e;
 	struct wbuf w;
 
-	if (list_event_get(p, n, &e) == -1)
-		return -1;
+	if (kind != FR_EVENT || list_event_get(p, n, &e) == -1)
+		return over(c, 1);
 	wbuf_init(&w, EVENT_MAX);
 	put_event(&w, c->watching->path, &e);
 	if (w.err)
@@ -97,70 +103,22 @@ on_event(struct conn *c, const uint8_t *p, size_t n)
 	else
 		send_piece(c, w.p, w.len);
 	wbuf_free(&w);
-	c->watching->quiet_until = proc_now_us() + COMMENT_US;
-	return 0;
-}
-
-/* It is over: what was watched is gone, or its worker is. */
-static int
-finish(struct conn *c)
-{
-	c->req.busy = 0;
-	send_end(c);
-	return STEP_AGAIN;
-}
-
-/* The frames in n bytes: 0 to go on, else the step's answer. */
-static int
-feed(struct conn *c, const uint8_t *p, size_t n)
-{
-	const uint8_t *payload;
-	uint8_t kind;
-	size_t len;
-	int r;
-
-	while ((r = frame_feed(
-		    &c->watching->dec, &p, &n, &kind, &payload, &len)) == 1)
-		if (kind != FR_EVENT || on_event(c, payload, len) == -1)
-			return finish(c);
-	return r == 0 ? 0 : finish(c);
+	c->watching->quiet_until = proc_now_us() + FRAMES_QUIET;
+	return FRAMES_MORE;
 }
 
 int
 watch_step(struct conn *c)
 {
-	static uint8_t buf[64 * 1024];
-	ssize_t n;
-	int r, i;
+	static const struct frames_ops how = {on_frame, over};
 
 	if (conn_flush(c) == -1)
 		return STEP_GONE;
-	if (obuf_left(&c->out) > PENDING_MAX)
-		return WANT_WRITE;
-	for (i = 0; i < 8; i++) {
-		n = pipe_read(c->data_fd, buf, sizeof(buf));
-		if (n == -1 && errno == EINTR)
-			continue;
-		if (n == -1 && errno == EAGAIN)
-			break;
-		if (n <= 0)
-			return finish(c);
-		if ((r = feed(c, buf, (size_t)n)) != 0)
-			return r;
-		if (obuf_left(&c->out) > PENDING_MAX)
-			break;
-	}
-	if ((r = conn_flush(c)) == -1 || (i = conn_watch(c)) == STEP_GONE)
-		return STEP_GONE;
-	return (r == 0 ? WANT_WRITE : WANT_NONE) | WANT_DATA_R | i;
+	return frames_step(c, &c->watching->dec, &how);
 }
 
 void
 watch_tick(struct conn *c, uint64_t now)
 {
-	if (now < c->watching->quiet_until)
-		return;
-	c->watching->quiet_until = now + COMMENT_US;
-	send_piece(c, ":\n\n", 3);
-	(void)conn_flush(c);
+	frames_tick(c, &c->watching->quiet_until, now);
 }
