@@ -25,6 +25,20 @@ wbuf_free(struct wbuf *w)
 	wbuf_init(w, w->max);
 }
 
+char *
+wbuf_text(struct wbuf *w)
+{
+	char *s = NULL;
+
+	wput_u8(w, 0);
+	if (!w->err) {
+		s = (char *)w->p;
+		w->p = NULL;
+	}
+	wbuf_free(w);
+	return s;
+}
+
 void
 wbuf_reset(struct wbuf *w)
 {

@@ -31,6 +31,9 @@ struct rbuf {
 void wbuf_init(struct wbuf *, size_t max);
 /* Free the writer's memory (contents are wiped) and make it empty. */
 void wbuf_free(struct wbuf *);
+/* What was put as a string of its own (free); NULL when the writer failed.  The
+ * writer is empty then, as after wbuf_free. */
+char *wbuf_text(struct wbuf *);
 /* Forget what was put, keep the memory and the bound, clear the error. */
 void wbuf_reset(struct wbuf *);
 

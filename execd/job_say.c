@@ -6,15 +6,14 @@
  */
 #include "execd/job_int.h"
 
-#include <sys/mman.h>
 #include <sys/wait.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/log.h"
+#include "common/memfd.h"
 #include "common/msg.h"
 
 #define INLINE_MAX (40 * 1024) /* larger payloads go by memfd */
@@ -113,23 +112,6 @@ job_order_signal(struct job *j, int sig)
 	job_order(j, XL_SIGNAL, -1, &b, 1);
 }
 
-/* A sealed memfd with these bytes, or -1 with errno. */
-static int
-sealed(const struct wbuf *w)
-{
-	int fd;
-
-	fd = memfd_create("payload", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd == -1)
-		return -1;
-	if (write(fd, w->p, w->len) == (ssize_t)w->len &&
-	    fcntl(fd, F_ADD_SEALS,
-		F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) == 0)
-		return fd;
-	close(fd);
-	return -1;
-}
-
 int
 job_say_large(struct chan *c, uint16_t type, uint64_t id, struct wbuf *w)
 {
@@ -141,7 +123,7 @@ job_say_large(struct chan *c, uint16_t type, uint64_t id, struct wbuf *w)
 		rc = -1;
 	} else if (w->len <= INLINE_MAX)
 		say(c, type, id, -1, w->p, w->len);
-	else if ((fd = sealed(w)) == -1)
+	else if ((fd = memfd_sealed("payload", w->p, w->len)) == -1)
 		rc = -1;
 	else
 		say(c, type, id, fd, &none, 1);

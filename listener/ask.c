@@ -7,10 +7,7 @@
  */
 #include "listener/ask.h"
 
-#include <sys/mman.h>
-
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,6 +15,7 @@
 #include "common/hash.h"
 #include "common/late.h"
 #include "common/log.h"
+#include "common/memfd.h"
 #include "common/msg.h"
 #include "common/proc.h"
 #include "listener/auth.h"
@@ -29,10 +27,6 @@
 #include "listener/send.h"
 #include "listener/target.h"
 
-#ifndef F_ADD_SEALS
-#define F_ADD_SEALS 1033
-#endif
-#define SEALS 0x0f     /* SEAL, SHRINK, GROW, WRITE */
 #define FIXED_MAX 2048 /* encoded ask without its arguments */
 
 static uint64_t seq; /* of questions; an id is seq and slot */
@@ -253,23 +247,6 @@ collect(struct conn *c, struct args *as, char *text, size_t len)
 
 /* ---- sending it ---- */
 
-static int
-write_all(int fd, const uint8_t *p, size_t n)
-{
-	ssize_t m;
-
-	while (n > 0) {
-		if ((m = write(fd, p, n)) == -1) {
-			if (errno == EINTR)
-				continue;
-			return -1;
-		}
-		p += m;
-		n -= (size_t)m;
-	}
-	return 0;
-}
-
 /* Large arguments in a sealed memfd: its descriptor and size, or -1. */
 static int
 args_memfd(const struct args *as, size_t *size, enum code *code)
@@ -286,14 +263,8 @@ args_memfd(const struct args *as, size_t *size, enum code *code)
 		if (fd_bytes + w.len <= ABX_BODY_MAX)
 			*code = C_SRV_UNAVAILABLE;
 	}
-	if (*code == C_SRV_UNAVAILABLE) {
-		fd = memfd_create("abx-args", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-		if (fd != -1 && (write_all(fd, w.p, w.len) == -1 ||
-				    fcntl(fd, F_ADD_SEALS, SEALS) == -1)) {
-			close(fd);
-			fd = -1;
-		}
-	}
+	if (*code == C_SRV_UNAVAILABLE)
+		fd = memfd_sealed("abx-args", w.p, w.len);
 	wbuf_free(&w);
 	return fd;
 }

@@ -9,10 +9,9 @@
  */
 #include "monitor/load.h"
 
-#include <sys/mman.h>
 #include <sys/prctl.h>
+
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +20,7 @@
 #include "common/imsg.h"
 #include "common/jail.h"
 #include "common/log.h"
+#include "common/memfd.h"
 #include "common/msg.h"
 #include "common/payload.h"
 #include "monitor/confdirs.h"
@@ -478,42 +478,6 @@ send_boot(struct imsgbuf *ib, const struct confset *cs)
 /* ---- POLICY ---- */
 
 static int
-write_all(int fd, const char *p, size_t n)
-{
-	ssize_t r;
-
-	while (n > 0) {
-		if ((r = write(fd, p, n)) == -1) {
-			if (errno == EINTR)
-				continue;
-			return -1;
-		}
-		p += r;
-		n -= (size_t)r;
-	}
-	return 0;
-}
-
-/* The text as a memfd that nobody can change any more, or -1 with errno. */
-static int
-sealed(const char *text)
-{
-	int fd;
-
-	fd = memfd_create("abx-policy", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd == -1)
-		return -1;
-	if (write_all(fd, text, strlen(text)) == -1 ||
-	    fcntl(fd, F_ADD_SEALS,
-		F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) ==
-		-1) {
-		close(fd);
-		return -1;
-	}
-	return fd;
-}
-
-static int
 send_policy(struct imsgbuf *ib, const struct conf *conf)
 {
 	char *text;
@@ -523,7 +487,8 @@ send_policy(struct imsgbuf *ib, const struct conf *conf)
 		log_warnx("out of memory");
 		return -1;
 	}
-	if ((fd = sealed(text)) == -1)
+	fd = memfd_sealed("abx-policy", text, strlen(text));
+	if (fd == -1)
 		log_warn("policy memfd");
 	freezero(text, strlen(text));
 	if (fd == -1)

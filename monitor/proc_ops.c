@@ -15,6 +15,7 @@
 #include "common/entry.h"
 #include "common/hash.h"
 #include "common/log.h"
+#include "common/memfd.h"
 #include "common/run_render.h"
 #include "monitor/mon.h"
 #include "monitor/proc.h"
@@ -63,19 +64,6 @@ put_proc(struct wbuf *w, const struct proc *p, int brief)
 	json_raw_put(w, "}");
 }
 
-/* The text of a writer as a new string; frees the writer. */
-static char *
-text_of(struct wbuf *w)
-{
-	char *s = NULL;
-
-	wput_u8(w, 0);
-	if (!w->err)
-		s = strdup((const char *)w->p);
-	wbuf_free(w);
-	return s;
-}
-
 char *
 proc_json(const struct proc *p)
 {
@@ -83,7 +71,7 @@ proc_json(const struct proc *p)
 
 	wbuf_init(&w, JSON_MAX);
 	put_proc(&w, p, 0);
-	return text_of(&w);
+	return wbuf_text(&w);
 }
 
 static char *
@@ -93,7 +81,7 @@ result_json(const struct proc *p)
 
 	wbuf_init(&w, JSON_MAX);
 	run_result_put(&w, &p->end, NULL, NULL);
-	return text_of(&w);
+	return wbuf_text(&w);
 }
 
 static void
@@ -120,7 +108,7 @@ proc_list(struct req *r, int *fd)
 			sep = ",";
 		}
 	json_raw_put(&w, "]}");
-	answer_json(r, 200, text_of(&w));
+	answer_json(r, 200, wbuf_text(&w));
 }
 
 void
@@ -315,8 +303,8 @@ stdin_bytes(struct req *r, int *data)
 	int n;
 
 	if (enc == NULL || strcmp(enc, "utf-8") == 0) {
-		*data =
-		    work_sealed(a == NULL ? "" : a->s, a == NULL ? 0 : a->len);
+		*data = memfd_sealed(
+		    "abx-spawn", a == NULL ? "" : a->s, a == NULL ? 0 : a->len);
 		return *data == -1 ? C_SRV_UNAVAILABLE : C_OK;
 	}
 	if (a == NULL || strcmp(enc, "base64") != 0)
@@ -324,7 +312,7 @@ stdin_bytes(struct req *r, int *data)
 	if ((raw = malloc(a->len + 1)) == NULL)
 		return C_SRV_UNAVAILABLE;
 	n = base64_decode(a->s, a->len, raw, a->len + 1);
-	*data = n == -1 ? -1 : work_sealed(raw, (size_t)n);
+	*data = n == -1 ? -1 : memfd_sealed("abx-spawn", raw, (size_t)n);
 	freezero(raw, a->len + 1);
 	if (n == -1)
 		return C_ARGS_INVALID;

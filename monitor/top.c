@@ -94,16 +94,10 @@ processes(struct top *t)
 static char *
 text_end(struct wbuf *w, size_t more)
 {
-	char *s = NULL;
-
 	json_raw_put(w, "],\"more\":");
 	json_uint_put(w, more);
 	json_raw_put(w, "}");
-	wput_u8(w, 0);
-	if (!w->err)
-		s = strdup((const char *)w->p);
-	wbuf_free(w);
-	return s;
+	return wbuf_text(w);
 }
 
 char *

@@ -190,7 +190,6 @@ work_stat(struct req *r, int *fd)
 	struct list_entry e = {0};
 	const char *name = strrchr(f->path, '/') + 1;
 	struct wbuf w;
-	char *body = NULL;
 
 	e.type = f->kind;
 	e.mode = f->mode;
@@ -203,11 +202,7 @@ work_stat(struct req *r, int *fd)
 	e.namelen = strlen(e.name);
 	wbuf_init(&w, 64 * 1024);
 	entry_put(&w, spelling(r, "path"), 0, &e);
-	wput_u8(&w, 0);
-	if (!w.err)
-		body = strdup((const char *)w.p);
-	wbuf_free(&w);
-	answer_json(r, 200, body);
+	answer_json(r, 200, wbuf_text(&w));
 }
 
 /* ---- list ---- */

@@ -67,8 +67,6 @@ struct wbuf;
 void work_send(
     struct req *, struct peer *, uint16_t type, int fd, const struct wbuf *);
 
-/* A sealed memfd with n bytes, or -1. */
-int work_sealed(const void *, size_t n);
 /* ME_FEED for r; the descriptor is taken. */
 void work_feed(struct req *, struct peer *, uint64_t run, int data, int eof);
 

@@ -6,16 +6,15 @@
  * below it is listed by pathd before the sandbox is built and once more when
  * it is, before the program starts (design: sandbox).
  */
-#include <sys/mman.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/glob.h"
 #include "common/log.h"
+#include "common/memfd.h"
 #include "monitor/mon.h"
 #include "monitor/proc.h"
 #include "monitor/work.h"
@@ -23,31 +22,6 @@
 
 #define KILL_GRACE_MS 2000
 #define SPAWN_BYTES_MAX (8U * 1024 * 1024) /* execd takes no more */
-
-int
-work_sealed(const void *p, size_t n)
-{
-	const uint8_t *q = p;
-	size_t done = 0;
-	ssize_t m;
-	int fd;
-
-	fd = memfd_create("abx-spawn", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd == -1)
-		return -1;
-	while (done < n) {
-		if ((m = write(fd, q + done, n - done)) <= 0)
-			goto fail;
-		done += (size_t)m;
-	}
-	if (fcntl(fd, F_ADD_SEALS,
-		F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) == -1)
-		goto fail;
-	return fd;
-fail:
-	close(fd);
-	return -1;
-}
 
 /* 0 when every layer that the policy requires was seen to work. */
 static int
@@ -173,7 +147,7 @@ first_input(struct req *r)
 	struct wbuf w;
 	int fd;
 
-	if (a == NULL || (fd = work_sealed(a->s, a->len)) == -1) {
+	if (a == NULL || (fd = memfd_sealed("abx-spawn", a->s, a->len)) == -1) {
 		(void)peer_send(r->peer, ME_CANCEL, r->rid, -1, NULL);
 		return;
 	}
@@ -190,7 +164,7 @@ send_order(struct req *r, struct wbuf *w, int *dirfd)
 	int fd = -1;
 
 	if (w->len > ABX_INLINE_BODY) {
-		if ((fd = work_sealed(w->p, w->len)) == -1) {
+		if ((fd = memfd_sealed("abx-spawn", w->p, w->len)) == -1) {
 			answer_error(r, C_SRV_UNAVAILABLE, NULL, NULL, 1);
 			return;
 		}

@@ -118,7 +118,7 @@ static char *
 upload_body(const struct req *r, const struct put_fin *f)
 {
 	const char *path = ask_text(r, "path");
-	char etag[ETAG_SIZE], hex[2 * SHA256_LEN + 1], *out = NULL;
+	char etag[ETAG_SIZE], hex[2 * SHA256_LEN + 1];
 	struct wbuf w;
 
 	if (path[0] == '\0')
@@ -136,11 +136,8 @@ upload_body(const struct req *r, const struct put_fin *f)
 		json_raw_put(&w, ",\"sha256\":");
 		json_str_put(&w, hex, strlen(hex));
 	}
-	wput_raw(&w, "}", 2);
-	if (!w.err)
-		out = strdup((const char *)w.p);
-	wbuf_free(&w);
-	return out;
+	json_raw_put(&w, "}");
+	return wbuf_text(&w);
 }
 
 int
@@ -215,7 +212,6 @@ static char *
 done_body(const struct req *r, const struct done *d)
 {
 	const char *s;
-	char *out = NULL;
 	struct wbuf w;
 
 	wbuf_init(&w, 64 * 1024);
@@ -234,11 +230,8 @@ done_body(const struct req *r, const struct done *d)
 		json_raw_put(&w, "{\"path\":");
 		json_str_put(&w, s, strlen(s));
 	}
-	wput_raw(&w, "}", 2);
-	if (!w.err)
-		out = strdup((const char *)w.p);
-	wbuf_free(&w);
-	return out;
+	json_raw_put(&w, "}");
+	return wbuf_text(&w);
 }
 
 int

@@ -9,19 +9,6 @@
 #include "common/entry.h"
 #include "monitor/mon.h"
 
-/* A JSON body in a writer as a string of its own, NULL when it failed. */
-static char *
-body_take(struct wbuf *w)
-{
-	char *out = NULL;
-
-	wput_u8(w, 0);
-	if (!w->err)
-		out = strdup((const char *)w->p);
-	wbuf_free(w);
-	return out;
-}
-
 /* ---- edit ---- */
 
 static void
@@ -67,7 +54,7 @@ edit_body(const struct req *r, const struct edit_fin *f, size_t n)
 	if (ask_bool(r, "dry_run"))
 		diff_put(&w, path, f, n);
 	json_raw_put(&w, "}");
-	return body_take(&w);
+	return wbuf_text(&w);
 }
 
 int
@@ -121,7 +108,7 @@ pack_body(const struct req *r, const char *param, const struct pack_fin *f)
 		json_raw_put(&w, "\"}");
 	}
 	json_raw_put(&w, "]}");
-	return body_take(&w);
+	return wbuf_text(&w);
 }
 
 char *
