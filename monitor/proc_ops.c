@@ -25,6 +25,7 @@
 #define JSON_MAX (88 * 1024) /* of one answer */
 #define WAIT_MS 60000	     /* where nothing is said */
 #define WAIT_MAX_MS 3600000
+#define COARSE_MS 10 /* of the clock that libevent reads */
 
 /* ---- as JSON ---- */
 
@@ -175,6 +176,7 @@ proc_wait(struct req *r, int *fd)
 	}
 	if (ms > WAIT_MAX_MS)
 		ms = WAIT_MAX_MS;
+	ms += COARSE_MS; /* timers may be early by that; an answer may not */
 	tv.tv_sec = (time_t)(ms / 1000);
 	tv.tv_usec = (suseconds_t)(ms % 1000 * 1000);
 	r->wait_timer = event_new(mon.base, -1, 0, wait_cb, r);
