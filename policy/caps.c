@@ -24,19 +24,34 @@ struct caps {
 	uint64_t mem, sec; /* 0: not said */
 };
 
+/* ---- one capability ---- */
+
 static int
-has_control(const char *s)
+is_paths(const char *name)
 {
-	for (; *s != '\0'; s++)
-		if ((unsigned char)*s < 0x20 || *s == 0x7f)
-			return 1;
-	return 0;
+	return strcmp(name, "fs_read") == 0 || strcmp(name, "fs_write") == 0;
+}
+
+/* What is wrong with one that its type does not fit. */
+static enum code
+misfit(const char *name)
+{
+	static const char *const known[] = {"fs_read", "fs_write", "network",
+	    "spawn_subprocess", "max_memory_mb", "timeout_secs"};
+	size_t i;
+
+	for (i = 0; i < nitems(known); i++)
+		if (strcmp(name, known[i]) == 0)
+			return C_ARGS_TYPE;
+	return C_ARGS_UNKNOWN;
 }
 
 static enum code
-take_path(struct caps *c, const char *s, int write)
+take_path(struct caps *c, const char *name, const char *s)
 {
-	if (has_control(s) || s[0] != '/')
+	int write = strcmp(name, "fs_write") == 0;
+
+	if (text_has_control(s) || s[0] != '/')
 		return C_ARGS_INVALID;
 	/* lexical is enough: nothing is mounted that was not before */
 	if (c->dir == NULL || !path_acceptable(s) || !path_is_normal(s) ||
@@ -53,33 +68,27 @@ take_int(struct caps *c, const char *name, int64_t v)
 							   : NULL;
 
 	if (to == NULL)
-		return C_ARGS_UNKNOWN;
+		return misfit(name);
 	if (v < 1)
 		return C_ARGS_TYPE;
 	*to = (uint64_t)v;
 	return C_OK;
 }
 
-static int
-is_paths(const char *name)
+static enum code
+take_bool(struct caps *c, const char *name, int on)
 {
-	return strcmp(name, "fs_read") == 0 || strcmp(name, "fs_write") == 0;
-}
-
-static int
-is_known(const char *name)
-{
-	return is_paths(name) || strcmp(name, "network") == 0 ||
-	       strcmp(name, "spawn_subprocess") == 0 ||
-	       strcmp(name, "max_memory_mb") == 0 ||
-	       strcmp(name, "timeout_secs") == 0;
+	if (strcmp(name, "spawn_subprocess") != 0)
+		return misfit(name);
+	c->spawn = on != 0;
+	return C_OK;
 }
 
 static enum code
 take_word(struct caps *c, const char *name, const char *s)
 {
 	if (strcmp(name, "network") != 0)
-		return is_known(name) ? C_ARGS_TYPE : C_ARGS_UNKNOWN;
+		return misfit(name);
 	if (strcmp(s, "all") == 0)
 		c->outside = 1;
 	else if (strcmp(s, "none") != 0)
@@ -89,13 +98,12 @@ take_word(struct caps *c, const char *name, const char *s)
 
 /* ---- a JSON text, for what arguments cannot hold ---- */
 
+/* The network as an object. */
 static enum code
 take_hosts(struct caps *c, const struct node *n)
 {
 	const struct node *hosts = n->child, *h;
 
-	if (n->type == N_STR)
-		return take_word(c, "network", n->s);
 	if (n->type != N_OBJ || n->n != 1 || hosts->type != N_LIST)
 		return C_ARGS_TYPE;
 	if (strcmp(hosts->key, "allow_hosts") != 0)
@@ -103,7 +111,7 @@ take_hosts(struct caps *c, const struct node *n)
 	for (h = hosts->child; h != NULL; h = h->next) {
 		if (h->type != N_STR)
 			return C_ARGS_TYPE;
-		if (h->len == 0 || has_control(h->s))
+		if (h->len == 0 || text_has_control(h->s))
 			return C_ARGS_INVALID;
 		c->outside = 1; /* a list without hosts is no network */
 	}
@@ -113,33 +121,35 @@ take_hosts(struct caps *c, const struct node *n)
 static enum code
 take_node(struct caps *c, const struct node *n)
 {
+	enum code code = is_paths(n->key) ? C_OK : misfit(n->key);
 	const struct node *e;
-	enum code code = C_OK;
 	char *end;
+	long long v;
 
-	if (!is_known(n->key))
-		return C_ARGS_UNKNOWN;
-	if (strcmp(n->key, "network") == 0)
-		return take_hosts(c, n);
-	if (is_paths(n->key) && n->type == N_LIST) {
+	switch (n->type) {
+	case N_STR:
+		return take_word(c, n->key, n->s);
+	case N_BOOL:
+		return take_bool(c, n->key, n->b);
+	case N_NUM:
+		v = strtoll(n->s, &end, 10);
+		return take_int(c, n->key, *end == '\0' && n->len < 16 ? v : 0);
+	case N_LIST:
 		for (e = n->child; e != NULL && code == C_OK; e = e->next)
-			code = e->type != N_STR
-				   ? C_ARGS_TYPE
-				   : take_path(c, e->s, n->key[3] == 'w');
+			code = e->type != N_STR ? C_ARGS_TYPE
+						: take_path(c, n->key, e->s);
 		return code;
+	case N_OBJ:
+		return strcmp(n->key, "network") == 0 ? take_hosts(c, n)
+						      : misfit(n->key);
+	default:
+		return misfit(n->key);
 	}
-	if (strcmp(n->key, "spawn_subprocess") == 0 && n->type == N_BOOL) {
-		c->spawn = n->b;
-		return C_OK;
-	}
-	if (n->type != N_NUM || n->len > 15)
-		return C_ARGS_TYPE;
-	return take_int(c, n->key, strtoll(n->s, &end, 10) * (*end == '\0'));
 }
 
-/* The whole of it, or with a name one member, as text.  0 or -1. */
+/* The whole of it, or its network alone, as text.  0 or -1. */
 static int
-take_text(struct caps *c, const char *name, const char *text, enum code *code)
+take_text(struct caps *c, int network, const char *text, enum code *code)
 {
 	struct findings f = {0};
 	struct node *top = tree_json("", text, strlen(text), &f);
@@ -147,7 +157,7 @@ take_text(struct caps *c, const char *name, const char *text, enum code *code)
 	int nomem = f.nomem;
 
 	*code = C_ARGS_TYPE;
-	if (top != NULL && name != NULL)
+	if (top != NULL && network)
 		*code = take_hosts(c, top);
 	else if (top != NULL && top->type == N_OBJ) {
 		*code = C_OK;
@@ -164,37 +174,28 @@ take_text(struct caps *c, const char *name, const char *text, enum code *code)
 static enum code
 take_member(struct caps *c, const struct arg *a, int *nomem)
 {
-	enum code code = C_OK;
+	enum code code = is_paths(a->name) ? C_OK : misfit(a->name);
 	size_t i;
 
-	if (!is_known(a->name))
-		return C_ARGS_UNKNOWN;
 	switch (a->type) {
 	case A_STR:
 		return take_word(c, a->name, a->s);
 	case A_INT:
-		return strcmp(a->name, "max_memory_mb") == 0 ||
-			       strcmp(a->name, "timeout_secs") == 0
-			   ? take_int(c, a->name, a->i)
-			   : C_ARGS_TYPE;
+		return take_int(c, a->name, a->i);
 	case A_BOOL:
-		if (strcmp(a->name, "spawn_subprocess") != 0)
-			return C_ARGS_TYPE;
-		c->spawn = a->i != 0;
-		return C_OK;
+		return take_bool(c, a->name, a->i != 0);
 	case A_LIST:
 		for (i = 0; i < a->n && code == C_OK; i++)
-			code = !is_paths(a->name) ? C_ARGS_TYPE
-						  : take_path(c, a->list[i],
-							a->name[3] == 'w');
-		return is_paths(a->name) ? code : C_ARGS_TYPE;
+			code = take_path(c, a->name, a->list[i]);
+		return code;
 	case A_OTHER:
-		if (strcmp(a->name, "network") != 0)
-			return C_ARGS_TYPE;
-		*nomem = take_text(c, a->name, a->s, &code) == -1;
+		if (strcmp(a->name, "network") == 0)
+			*nomem = take_text(c, 1, a->s, &code) == -1;
+		else if (code == C_OK)
+			code = C_ARGS_TYPE;
 		return code;
 	default:
-		return C_ARGS_TYPE;
+		return misfit(a->name);
 	}
 }
 
@@ -208,7 +209,7 @@ take(struct caps *c, const struct arg *a, enum code *code)
 	c->spawn = -1;
 	*code = C_OK;
 	if (a->type == A_OTHER)
-		return take_text(c, NULL, a->s, code);
+		return take_text(c, 0, a->s, code);
 	if (a->type == A_MAP)
 		for (i = 0; i < a->n && *code == C_OK; i++)
 			*code = take_word(c, a->list[i], a->vals[i]);

@@ -23,28 +23,19 @@ check_fail(
 	return -1;
 }
 
-static int
-has_control(const char *s)
-{
-	for (; *s != '\0'; s++)
-		if ((unsigned char)*s < 0x20 || *s == 0x7f)
-			return 1;
-	return 0;
-}
-
 /* An id or role: 1 to ABX_ID_MAX bytes without control characters. */
 static int
 name_ok(const char *s)
 {
 	size_t n = strlen(s);
 
-	return n >= 1 && n <= ABX_ID_MAX && !has_control(s);
+	return n >= 1 && n <= ABX_ID_MAX && !text_has_control(s);
 }
 
 int
 check_nonempty(struct cload *cl, const struct node *n)
 {
-	if (n->len == 0 || has_control(n->s))
+	if (n->len == 0 || text_has_control(n->s))
 		return check_fail(cl, n, "config.type",
 		    "an empty string or control characters are not accepted");
 	return 0;
@@ -118,7 +109,7 @@ place_why(const char *path, int template, size_t *fixed)
 
 	if (*s != '/')
 		return "an absolute directory is expected";
-	if (has_control(s))
+	if (text_has_control(s))
 		return "control characters are not accepted";
 	*fixed = strlen(path);
 	while (*s != '\0') {
@@ -341,7 +332,7 @@ check_protect(struct cload *cl, const struct node *n)
 {
 	if (n->len == 0 || n->len > 255 || strchr(n->s, '/') != NULL ||
 	    strcmp(n->s, ".") == 0 || strcmp(n->s, "..") == 0 ||
-	    strpbrk(n->s, "*?[") != NULL || has_control(n->s))
+	    strpbrk(n->s, "*?[") != NULL || text_has_control(n->s))
 		return check_fail(cl, n, "config.type",
 		    "a name of one component is expected");
 	return 0;

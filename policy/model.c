@@ -385,3 +385,12 @@ rule_copy(struct rule *dst, const struct rule *src)
 	}
 	return 0;
 }
+
+int
+text_has_control(const char *s)
+{
+	for (; *s != '\0'; s++)
+		if ((unsigned char)*s < 0x20 || *s == 0x7f)
+			return 1;
+	return 0;
+}

@@ -200,4 +200,7 @@ int prog_project_file(const char *basename);
 int prog_writer(const char *basename);
 int prog_network(const char *basename);
 
+/* model.c: 1 when there is an ASCII control character in it. */
+int text_has_control(const char *);
+
 #endif
