@@ -163,3 +163,14 @@ rate_parse(const char *s, uint32_t *count, uint64_t *period_ms)
 	*period_ms = u->factor;
 	return 0;
 }
+
+int
+uint_word(const char **p, uint64_t *out)
+{
+	size_t n = strcspn(*p, " ");
+
+	if (uint_parse(*p, n, UINT64_MAX, out) == -1)
+		return -1;
+	*p += n + ((*p)[n] == ' ');
+	return 0;
+}

@@ -16,6 +16,9 @@ int size_parse(const char *, uint64_t *out);
 int duration_parse(const char *, uint64_t *out);
 /* "10/min", "5/s", "100/h": count and period in milliseconds.  0 or -1. */
 int rate_parse(const char *, uint32_t *count, uint64_t *period_ms);
+/* The decimal number at *p, up to a blank or the end; *p goes behind both.  0
+ * or -1. */
+int uint_word(const char **p, uint64_t *out);
 /* Decimal without sign, all of the string, at most max.  0 or -1. */
 int uint_parse(const char *, size_t len, uint64_t max, uint64_t *out);
 

@@ -31,6 +31,7 @@
 #include "common/abx.h"
 #include "common/hash.h"
 #include "common/log.h"
+#include "common/size.h"
 
 #define TEMP_PREFIX ".abx-"
 #define TEMP_RANDOM 16
@@ -400,22 +401,6 @@ struct line {
 	struct place p; /* of '?': the path alone */
 };
 
-/* A decimal number and a blank or the end; *p goes behind them.  0 or -1. */
-static int
-number(const char **p, uint64_t *v)
-{
-	char *end;
-
-	if (**p < '0' || **p > '9')
-		return -1;
-	errno = 0;
-	*v = strtoull(*p, &end, 10);
-	if (errno != 0 || (*end != ' ' && *end != '\0'))
-		return -1;
-	*p = *end == ' ' ? end + 1 : end;
-	return 0;
-}
-
 static int
 path_from(const char *hex, char path[ABX_PATH_MAX + 1])
 {
@@ -441,14 +426,14 @@ parse(const char *text, struct line *l)
 		return -1;
 	if (text[0] == '?')
 		return path_from(p, l->p.path);
-	if ((text[0] != '+' && text[0] != '-') || number(&p, &dev) == -1 ||
-	    number(&p, &ino) == -1)
+	if ((text[0] != '+' && text[0] != '-') || uint_word(&p, &dev) == -1 ||
+	    uint_word(&p, &ino) == -1)
 		return -1;
 	l->p.dev = (dev_t)dev;
 	l->p.ino = (ino_t)ino;
 	if (text[0] == '-')
 		return *p == '\0' ? 0 : -1;
-	if (number(&p, &kind) == -1 || kind > ABSENT_DOT)
+	if (uint_word(&p, &kind) == -1 || kind > ABSENT_DOT)
 		return -1;
 	l->p.kind = (enum absent_kind)kind;
 	return path_from(p, l->p.path);

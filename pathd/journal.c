@@ -22,6 +22,7 @@
 
 #include "common/abx.h"
 #include "common/hash.h"
+#include "common/size.h"
 #include "pathd/beneath.h"
 #include "pathd/journal.h"
 #include "pathd/tree.h"
@@ -141,22 +142,6 @@ sweep_name(const struct walk_root *r, const char *rel, dev_t dev, ino_t dino,
 	return gone;
 }
 
-/* A decimal number and the blank behind it; -1 when there is none. */
-static int
-number(const char **line, uintmax_t *out)
-{
-	char *end;
-
-	if (**line < '0' || **line > '9')
-		return -1;
-	errno = 0;
-	*out = strtoumax(*line, &end, 10);
-	if (errno != 0 || *end != ' ')
-		return -1;
-	*line = end + 1;
-	return 0;
-}
-
 /* Root numbers may have changed since, so each root is tried; device and
  * inode say whether it was the one. */
 static size_t
@@ -164,14 +149,14 @@ sweep_line(const struct pathd *pd, const char *line)
 {
 	char name[JOURNAL_NAME_LEN + 1], hex[2 * ABX_PATH_MAX + 1];
 	char rel[ABX_PATH_MAX + 1] = "";
-	uintmax_t root, dev, dino, ino;
+	uint64_t root, dev, dino, ino;
 	size_t i, n = 0, len;
 
 	if (strncmp(line, "v1 ", 3) != 0)
 		return 0;
 	line += 3;
-	if (number(&line, &root) == -1 || number(&line, &dev) == -1 ||
-	    number(&line, &dino) == -1 || number(&line, &ino) == -1 ||
+	if (uint_word(&line, &root) == -1 || uint_word(&line, &dev) == -1 ||
+	    uint_word(&line, &dino) == -1 || uint_word(&line, &ino) == -1 ||
 	    sscanf(line, "%37s %8192s", name, hex) != 2 ||
 	    !journal_is_name(name))
 		return 0;
