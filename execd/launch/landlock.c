@@ -112,12 +112,27 @@ add_path(int set, const struct xl_path *x, uint64_t mask)
 	return rc;
 }
 
+/* Enter the domain of the set (taken) unless its rules failed: 0, or -1 with
+ * errno. */
+static int
+restrict_self(int set, int rc)
+{
+	int save;
+
+	if (rc == 0)
+		rc = (int)syscall(SYS_landlock_restrict_self, set, 0);
+	save = errno;
+	close(set);
+	errno = save;
+	return rc;
+}
+
 int
 landlock_enter(const struct xl_setup *s, int abi)
 {
 	struct ll_attr a = {0};
 	size_t i, size;
-	int set, rc = 0, save;
+	int set, rc = 0;
 
 	a.fs = handled(abi);
 	a.net = abi >= 4 ? LL_NET_ALL : 0;
@@ -128,12 +143,7 @@ landlock_enter(const struct xl_setup *s, int abi)
 		return -1;
 	for (i = 0; rc == 0 && i < s->npaths; i++)
 		rc = add_path(set, &s->paths[i], a.fs);
-	if (rc == 0)
-		rc = (int)syscall(SYS_landlock_restrict_self, set, 0);
-	save = errno;
-	close(set);
-	errno = save;
-	return rc;
+	return restrict_self(set, rc);
 }
 
 int
@@ -141,7 +151,7 @@ landlock_apart(void)
 {
 	struct ll_attr a = {0};
 	struct ll_path p;
-	int abi = landlock_abi(), set, rc = 0, save;
+	int abi = landlock_abi(), set, rc = 0;
 
 	if (abi == 0)
 		return 0;
@@ -160,10 +170,5 @@ landlock_apart(void)
 		if (p.fd != -1)
 			close(p.fd);
 	}
-	if (rc == 0)
-		rc = (int)syscall(SYS_landlock_restrict_self, set, 0);
-	save = errno;
-	close(set);
-	errno = save;
-	return rc;
+	return restrict_self(set, rc);
 }

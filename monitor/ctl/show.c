@@ -55,40 +55,37 @@ valid(const char *s)
 	return utf8_valid(s, strlen(s));
 }
 
+static void __attribute__((format(printf, 3, 0)))
+vshow(FILE *f, const char *front, const char *fmt, va_list ap)
+{
+	char *raw, *line;
+
+	if (vasprintf(&raw, fmt, ap) == -1)
+		return;
+	if ((line = escaped(raw, !valid(raw))) != NULL)
+		fprintf(f, "%s%s\n", front, line);
+	free(line);
+	free(raw);
+}
+
 void
 show_line(const char *fmt, ...)
 {
 	va_list ap;
-	char *raw, *line;
-	int n;
 
 	va_start(ap, fmt);
-	n = vasprintf(&raw, fmt, ap);
+	vshow(stdout, "", fmt, ap);
 	va_end(ap);
-	if (n == -1)
-		return;
-	if ((line = escaped(raw, !valid(raw))) != NULL)
-		puts(line);
-	free(line);
-	free(raw);
 }
 
 void
 show_complaint(const char *fmt, ...)
 {
 	va_list ap;
-	char *raw, *line;
-	int n;
 
 	va_start(ap, fmt);
-	n = vasprintf(&raw, fmt, ap);
+	vshow(stderr, "abxctl: ", fmt, ap);
 	va_end(ap);
-	if (n == -1)
-		return;
-	if ((line = escaped(raw, !valid(raw))) != NULL)
-		fprintf(stderr, "abxctl: %s\n", line);
-	free(line);
-	free(raw);
 }
 
 void
