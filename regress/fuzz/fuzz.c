@@ -5,10 +5,13 @@
  */
 #include "regress/fuzz/fuzz.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "pathd/tree.h"
 
 void
 fuzz_fail(const char *file, int line, const char *what)
@@ -76,6 +79,22 @@ fuzz_alloc(size_t n)
 	if (p == NULL)
 		abort();
 	return p;
+}
+
+static char scratch[] = "/tmp/abx-fuzz-XXXXXX";
+
+static void
+clean(void)
+{
+	(void)tree_remove(AT_FDCWD, scratch);
+}
+
+const char *
+fuzz_dir(void)
+{
+	CHECK(mkdtemp(scratch) != NULL);
+	CHECK(atexit(clean) == 0);
+	return scratch;
 }
 
 uint32_t

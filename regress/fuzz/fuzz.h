@@ -40,6 +40,8 @@ char *feed_str(struct feed *, int sep, size_t max);
 uint8_t *fuzz_copy(const void *, size_t n);
 /* calloc that cannot fail. */
 void *fuzz_alloc(size_t n);
+/* A new directory, its name borrowed; it goes with all in it at exit(3). */
+const char *fuzz_dir(void);
 /* The next number of a sequence that follows from the seed. */
 uint32_t fuzz_rand(uint32_t *seed);
 /* CPU time of this thread, in nanoseconds. */

@@ -46,7 +46,7 @@ struct want {
 	char *text; /* content, or where the link leads */
 };
 
-static char base[64];
+static const char *base;
 static struct pathd pd;
 static int root_fd;
 static jmp_buf reader;
@@ -168,20 +168,11 @@ make(int dir, const char *name, const char *text)
 }
 
 static void
-clean(void)
-{
-	(void)tree_remove(AT_FDCWD, base);
-}
-
-static void
 set_up(void)
 {
-	static const char name[] = "/tmp/abx-fuzz-XXXXXX";
 	char root[80];
 
-	memcpy(base, name, sizeof(name));
-	CHECK(mkdtemp(base) != NULL);
-	CHECK(atexit(clean) == 0);
+	base = fuzz_dir();
 	snprintf(root, sizeof(root), "%s/w", base);
 	CHECK(mkdir(root, 0755) == 0);
 	CHECK((root_fd = open(root, O_RDONLY | O_DIRECTORY)) != -1);
@@ -543,7 +534,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int entries = 0;
 	size_t i;
 
-	if (base[0] == '\0')
+	if (base == NULL)
 		set_up();
 	fresh(how & 16);
 	before = sum();

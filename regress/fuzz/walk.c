@@ -28,26 +28,17 @@
 
 /* Two roots, one of them configured by the name of a link, and a place
  * outside. */
-static char base[64];
+static const char *base;
 static int base_fd;
 static struct walk_roots roots;
 static const char *const places[] = {"w", "v", "o"};
 
 static void
-clean(void)
-{
-	(void)tree_remove(AT_FDCWD, base);
-}
-
-static void
 set_up(void)
 {
-	static const char name[] = "/tmp/abx-fuzz-XXXXXX";
 	char path[80];
 
-	memcpy(base, name, sizeof(name));
-	CHECK(mkdtemp(base) != NULL);
-	CHECK(atexit(clean) == 0);
+	base = fuzz_dir();
 	CHECK((base_fd = open(base, OPEN_DIR)) != -1);
 	CHECK(symlinkat("v", base_fd, "c") == 0);
 	snprintf(path, sizeof(path), "%s/w", base);
@@ -396,7 +387,7 @@ ask(uint8_t what, struct feed *f)
 	for (i = 0; i < nitems(all); i++)
 		if ((which >> i & 1) != 0)
 			refs[it.nrefs++] = all[i];
-	n = strlen(line) + sizeof(base) + 8;
+	n = strlen(line) + strlen(base) + 8;
 	it.path = fuzz_alloc(n);
 	if (*tail != '\0')
 		tail++;
@@ -433,7 +424,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint8_t what;
 	size_t i;
 
-	if (base[0] == '\0')
+	if (base == NULL)
 		set_up();
 	for (i = 0; i < nitems(places); i++)
 		CHECK(mkdirat(base_fd, places[i], 0700) == 0);

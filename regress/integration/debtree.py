@@ -22,6 +22,19 @@ MASKED = ("serial-getty@ttyS0.service", "getty.target",
           "apt-daily.timer", "apt-daily-upgrade.timer", "e2scrub_all.timer",
           "fstrim.timer")
 
+# The beginning of a script that runs inside, in its own directory: "NAME
+# VALUE" lines go into facts, answers of the service into files beside it.
+# To be formatted with the seconds to wait for an answer and the token.
+SHELL = r"""exec >log 2>&1
+set -x
+fact() { echo "$@" >>facts; }
+ask() { # NAME CURL-ARGUMENTS
+	out=$1; shift
+	curl -s -m %(patience)d --unix-socket /run/agent-sandbox.sock \
+	    -H "Authorization: Bearer %(token)s" "$@" >"$out"
+}
+"""
+
 
 def need(tools):
     """Have programs, {program: package}, or skip the test."""

@@ -27,18 +27,8 @@ CONFIG = {
     "allow_lint_errors": True,
     "audit": {"sink": "file:/var/log/agent-sandbox/audit.jsonl"}}
 
-# Runs inside.  One line "NAME VALUE" a fact in /result/facts, answers of the
-# service in files beside it.
-SCRIPT = r"""#!/bin/sh
-cd /result
-exec >log 2>&1
-set -x
-fact() { echo "$@" >>facts; }
-ask() { # NAME CURL-ARGUMENTS
-	out=$1; shift
-	curl -s -m 20 --unix-socket /run/agent-sandbox.sock \
-	    -H "Authorization: Bearer %(token)s" "$@" >"$out"
-}
+# Runs inside.
+SCRIPT = "#!/bin/sh\ncd /result\n" + debtree.SHELL + r"""
 run() { # NAME ARGV-AS-JSON
 	ask "$1" -H 'Content-Type: application/json' \
 	    -d "{\"argv\": $2}" http://localhost/commands/run
@@ -151,7 +141,7 @@ class Systemd(Case):
             json.dumps(CONFIG, indent=1))
         put(root, "etc/agent-sandbox/environment", f"UNIT_TOKEN={TOKEN}\n",
             0o600)
-        put(root, "result/script", SCRIPT % {"token": TOKEN}, 0o755)
+        put(root, "result/script", SCRIPT % {"token": TOKEN, "patience": 20}, 0o755)
         os.makedirs(f"{root}/srv/work")
         subprocess.run(["chroot", root, "chown", "abx:abx", "/srv/work"],
                        check=True)

@@ -52,18 +52,8 @@ CONFIGS = {
     # without a group: as it was
     "rlimit": conf(require=["namespaces", "seccomp"])}
 
-# Runs inside.  /mnt is the directory outside: "NAME VALUE" lines in facts,
-# answers of the service in files beside it.
-SCRIPT = r"""#!/bin/sh
-cd /mnt
-exec >log 2>&1
-set -x
-fact() { echo "$@" >>facts; }
-ask() { # NAME CURL-ARGUMENTS
-	out=$1; shift
-	curl -s -m 40 --unix-socket /run/agent-sandbox.sock \
-	    -H "Authorization: Bearer %(token)s" "$@" >"$out"
-}
+# Runs inside.  /mnt is the directory outside.
+SCRIPT = "#!/bin/sh\ncd /mnt\n" + debtree.SHELL + r"""
 eat() { # NAME WORDS...: a command, its answer in NAME
 	name=$1; shift
 	list='"abx-eat"'
@@ -323,8 +313,8 @@ class Uml(Case):
         for name, text in CONFIGS.items():
             put(share, f"config.{name}", text)
         shutil.copy2(f"{BUILD}/regress/execd_drive", share)
-        put(share, "script", SCRIPT % {"token": TOKEN, "memory": MEMORY},
-            0o755)
+        put(share, "script", SCRIPT % {
+            "token": TOKEN, "memory": MEMORY, "patience": 40}, 0o755)
         return share
 
     def boot(self, share, end):

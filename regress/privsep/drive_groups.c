@@ -24,15 +24,11 @@
 static void
 eat(struct run *r, const char *const argv[], const char *session)
 {
-	memset(r, 0, sizeof(*r));
-	r->argv = argv;
-	r->dir = work;
+	session_script(r, argv, session);
 	r->s.timeout_ms = 120000;
-	r->s.grace_ms = 1000;
 	r->s.max_output = 10000;
 	r->s.memory = MEMORY;
 	r->s.procs = PROCS;
-	strlcpy(r->s.session, session, sizeof(r->s.session));
 }
 
 /* A file of the group whose path below the top ends so; "" when there is

@@ -116,12 +116,9 @@ compare(const struct held *a, const struct held *b)
 static void
 prepare(struct run *r, const char *const argv[], const char *session)
 {
-	memset(r, 0, sizeof(*r));
-	r->argv = argv;
-	r->dir = work;
+	session_script(r, argv, session);
 	r->s.max_output = 1000;
 	r->s.timeout_ms = 60000;
-	strlcpy(r->s.session, session, sizeof(r->s.session));
 }
 
 static void

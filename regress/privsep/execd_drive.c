@@ -48,11 +48,8 @@ sh(const char *script)
 
 	argv[2] = script;
 	run_clear(&r);
-	memset(&r, 0, sizeof(r));
-	r.dir = work;
-	r.argv = argv;
+	session_script(&r, argv, "");
 	r.s.timeout_ms = 10000;
-	r.s.grace_ms = 1000;
 	r.s.max_output = 1024 * 1024;
 	peer_run(&peer, &r);
 	CHECK(!r.failed, "%s: code %u errno %d layer %s", script, r.fail.code,
