@@ -17,13 +17,13 @@
 
 static const char text[] =
     "{\"version\":1,\"auth\":{\"anonymous\":true},"
-    "\"protect_dirs\":[\"/srv/work/state\"],\"rules\":["
+    "\"protect_dirs\":[\"/srv/task/state\"],\"rules\":["
     "{\"allow\":[\"files.list\",\"files.stat\",\"files.download\"],"
     "\"principals\":\"role:reader\",\"paths\":{\"roots\":[\"/srv/data\","
     "\"/srv/link\"],\"readonly\":true,\"deny\":[\"**/.env\","
     "\"hidden/deep\",\"/srv/link/shut\"]}},"
     "{\"allow\":\"files.*\",\"principals\":\"role:writer\",\"paths\":{"
-    "\"roots\":[\"/srv/work\",\"/srv/users/{principal.id}\"],"
+    "\"roots\":[\"/srv/task\",\"/srv/users/{principal.id}\"],"
     "\"deny\":[\".git\"]}},"
     "{\"allow\":\"files.move\",\"principals\":\"role:mover\",\"paths\":{"
     "\"src\":\"/srv/in\",\"dst\":{\"roots\":[\"/srv/out\"],"
@@ -31,7 +31,7 @@ static const char text[] =
     "{\"allow\":\"commands.run\",\"principals\":\"role:runner\","
     "\"commands\":{\"allow\":[\"cat {path}\",\"ls ... {path}\","
     "\"seq {int}\",\"echo *.c\"],\"deny\":[\"... -R ...\"],"
-    "\"cwd\":{\"roots\":[\"/srv/work\"],\"deny\":[\"closed\"]},"
+    "\"cwd\":{\"roots\":[\"/srv/task\"],\"deny\":[\"closed\"]},"
     "\"env_set\":[\"X_*\"]}},"
     "{\"allow\":\"core.check\"},"
     "{\"deny\":\"*\",\"principals\":\"role:banned\"},"
@@ -141,12 +141,12 @@ closed(const char *path)
 {
 	return lies_below("/proc", path) || lies_below("/sys", path) ||
 	       lies_below("/dev", path) ||
-	       lies_below("/srv/work/state", path) ||
+	       lies_below("/srv/task/state", path) ||
 	       has_component(path, NULL, ".key") ||
 	       lies_below("/srv/data/closed", path) ||
-	       lies_below("/srv/work/closed", path) ||
+	       lies_below("/srv/task/closed", path) ||
 	       lies_below("/data/real/closed", path) ||
-	       lies_below("/srv/work/own/private", path) ||
+	       lies_below("/srv/task/own/private", path) ||
 	       lies_below("/srv/data/own/private", path) ||
 	       lies_below("/data/real/own/private", path) ||
 	       lies_below("/srv/users/agent-1/own/private", path);
@@ -166,7 +166,7 @@ reader_may(const char *path)
 static int
 writer_may(const char *path)
 {
-	return (lies_below("/srv/work", path) ||
+	return (lies_below("/srv/task", path) ||
 		   lies_below("/srv/users/agent-1", path)) &&
 	       !has_component(path, ".git", NULL);
 }
@@ -185,7 +185,7 @@ look_path(const struct look *l, const struct dpath *dp)
 
 	CHECK(!closed(path));
 	if (strcmp(dp->param, "cwd") == 0) {
-		CHECK((by & RUNNER) != 0 && lies_below("/srv/work", path));
+		CHECK((by & RUNNER) != 0 && lies_below("/srv/task", path));
 		CHECK(!has_component(path, "closed", NULL));
 		return;
 	}
@@ -234,7 +234,7 @@ look_run(const struct plan *plan, const struct facts *facts,
 		if (strcmp(plan->items[i].path, path) == 0) {
 			seen = 1;
 			CHECK(facts[i].status == FS_OK);
-			CHECK(lies_below("/srv/work", facts[i].path));
+			CHECK(lies_below("/srv/task", facts[i].path));
 			CHECK(!closed(facts[i].path));
 			CHECK(!has_component(facts[i].path, "closed", NULL));
 		}
