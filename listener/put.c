@@ -226,9 +226,12 @@ put_step(struct conn *c)
 	conn_body_wait(c, 0);
 	if (conn_flush(c) == -1)
 		return STEP_GONE;
-	for (i = 0; i < TURNS && r == MOVED; i++) {
+	/* looked at after the last move too: nothing may come to wake us */
+	for (i = 0; r == MOVED; i++) {
 		if (is_whole(c))
 			return end(c, 1);
+		if (i == TURNS)
+			break;
 		r = move(c);
 	}
 	switch (r) {

@@ -498,6 +498,24 @@ class Framing(Http):
                 self.eq(self.world.get("w/chunked") == want, True, "content")
                 self.ok(c.reply())
 
+    def test_a_body_that_ends_with_a_turn(self):
+        """However many moves a body takes, its end is seen at once."""
+        head = (b"PUT /files/upload-stream?path=turns HTTP/1.1\r\n" + HOST
+                + AUTHZ + b"Content-Type: application/octet-stream\r\n"
+                b"Expect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n")
+        for n in range(48):
+            for pieces in (1, 2):
+                with self.subTest(n, pieces=pieces), Conn(self.svc) as c:
+                    c.send(head)
+                    self.eq(c.head()[0], 100)
+                    body = b"1\r\nx\r\n" * n + b"0\r\n\r\n"
+                    cut = len(body) // pieces
+                    c.send(body[:cut])
+                    c.send(body[cut:])
+                    r = c.reply()
+                    self.among(r.status, (200, 201), r)
+                    self.eq(r.json["bytes"], n)
+
     def test_chunked_json_at_every_cut(self):
         body = json.dumps({"path": "a.txt"}).encode()
         msg = (b"POST /rpc/files.stat HTTP/1.1\r\n" + HOST + AUTHZ + JSON
