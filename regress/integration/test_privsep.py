@@ -297,11 +297,11 @@ class Deaths(Base):
         self.svc.rough = True
         procs = dict(self.svc.family())
         pid = self.svc.proc.pid if name == "abxd" else self.svc.kid(name)
+        below = {p: s for p, s in procs.items()
+                 if comm(p) in ("sleep", "sh", "bwrap", "abx-launch")}
         os.kill(pid, signal.SIGKILL)
         try:
             if name == "abx-execd":
-                below = {p: s for p, s in procs.items()
-                         if comm(p) in ("sleep", "sh", "bwrap", "abx-launch")}
                 self.eq(bool(below), True)
                 self.nothing_left(below, mark)
                 self.eq(self.svc.proc.poll(), None)

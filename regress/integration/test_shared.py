@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: ISC
 """The commands of a session share a sandbox, and each has its own end."""
+import contextlib
 import os
 import signal
 import threading
@@ -188,7 +189,8 @@ class Lost(Shared):
 
     def killed(self, name):
         for p in named(self.svc, name):
-            os.kill(p, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # by the one before
+                os.kill(p, signal.SIGKILL)
 
     @needs_root
     def test_by_a_kill_from_outside(self):
