@@ -124,7 +124,8 @@ PATHD_PURE_SRC = pathd/beneath.c pathd/walk.c pathd/roots.c pathd/deny.c \
 	pathd/list.c pathd/get.c pathd/sight.c pathd/stage.c pathd/copy.c \
 	pathd/replace.c pathd/udiff.c pathd/edit.c pathd/framer.c \
 	pathd/search.c pathd/needle.c pathd/denied.c pathd/pack.c \
-	pathd/unpack.c pathd/import.c pathd/space.c pathd/undo.c pathd/watch.c
+	pathd/unpack.c pathd/import.c pathd/space.c pathd/undo.c \
+	pathd/watch.c pathd/mounts.c
 EXECD_PURE_SRC = common/cg.c execd/cgroup.c \
 	execd/profile.c execd/appeared.c execd/keep.c execd/ring.c execd/launch/xl.c
 
@@ -144,7 +145,7 @@ UNIT_SRC = regress/unit/hop.c regress/unit/sink.c \
 	regress/unit/pathd_dir.c regress/unit/pathd_proto.c \
 	regress/unit/pathd_copy.c regress/unit/pathd_edit.c \
 	regress/unit/pathd_search.c regress/unit/pathd_import.c \
-	regress/unit/space.c \
+	regress/unit/space.c regress/unit/mounts.c \
 	regress/unit/denied.c regress/unit/execd_keep.c regress/unit/execd_ring.c \
 	regress/unit/proctab.c regress/unit/wstab.c regress/unit/ctl_resp.c \
 	regress/unit/execd_profile.c \

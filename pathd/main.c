@@ -25,6 +25,7 @@
 #include "pathd/filter.h"
 #include "pathd/get.h"
 #include "pathd/journal.h"
+#include "pathd/mounts.h"
 #include "pathd/pool.h"
 #include "pathd/roots.h"
 
@@ -106,6 +107,7 @@ pathd_opened(const struct proc_conf *pc, struct jail *j)
 		j->paths[j->npaths].fd = pd.roots.v[i].fd;
 		j->paths[j->npaths++].rights = JR_READ | JR_WRITE;
 	}
+	mounts_open(&pd.roots);
 	sweep_wait();
 	if ((n = journal_sweep(&pd)) > 0)
 		log_info("removed %zu temporaries of a crash", n);
@@ -162,26 +164,27 @@ known_refs(const struct resolve *rs)
 	return 1;
 }
 
-/* A root of what is asked whose file system may not answer, or NULL. */
-static const struct walk_root *
-slow_ref(const struct resolve *rs)
-{
-	const struct walk_root *root;
-	size_t i, k;
-
-	for (i = 0; i < rs->n; i++)
-		for (k = 0; k < rs->v[i].nrefs; k++) {
-			root = walk_root(&pd.roots, rs->v[i].refs[k].root);
-			if (root->slow)
-				return root;
-		}
-	return NULL;
-}
-
+/* May a file system of the root not answer? */
 static int
 is_slow(const struct rootref *ref)
 {
-	return walk_root(&pd.roots, ref->root)->slow;
+	const struct walk_root *root = walk_root(&pd.roots, ref->root);
+
+	return root->slow || root->slow_below;
+}
+
+/* A root of what is asked that may be slow, or NULL. */
+static const struct walk_root *
+slow_ref(const struct resolve *rs)
+{
+	size_t i, k;
+
+	for (i = 0; i < rs->n; i++)
+		for (k = 0; k < rs->v[i].nrefs; k++)
+			if (is_slow(&rs->v[i].refs[k]))
+				return walk_root(
+				    &pd.roots, rs->v[i].refs[k].root);
+	return NULL;
 }
 
 static int
@@ -428,6 +431,7 @@ pathd_start(struct event_base *base, int fd)
 	mon = chan_new(base, fd, mon_msg_cb, mon_gone_cb, NULL);
 	if (mon == NULL)
 		fatal("the monitor's channel");
+	mounts_start(base);
 	pool_start(&pd, base, mon);
 }
 

@@ -24,6 +24,7 @@ struct walk_root {
 	char *path; /* canonical spelling, NULL with err set */
 	uint64_t dev, ino;
 	int slow; /* its file system may not answer: main must not touch it */
+	int slow_below; /* or one that is mounted below it */
 };
 struct walk_roots {
 	struct walk_root *v; /* owned */

@@ -315,20 +315,22 @@ class Disk(Case):
 class Sick(Case):
     """A file system that gives EIO, or no answer at all."""
 
-    def serve(self):
+    def serve(self, at="sick", root="sick"):
+        """With the sick one mounted there, and a root there."""
         w = World()
         self.addCleanup(w.remove)
-        os.mkdir(w / "sick")
+        os.makedirs(w / at)
+        os.makedirs(w / root, exist_ok=True)
         w.own()
         uid = str(pwd.getpwnam("abx").pw_uid)
         here = os.path.dirname(os.path.abspath(__file__))
         before = ("unshare", "-m", "--propagation", "private",
-                  sys.executable, here + "/sickfs.py", w / "sick", uid)
+                  sys.executable, here + "/sickfs.py", w / at, uid)
         probe = subprocess.run([*before, "true"], capture_output=True)
         if probe.returncode:
             self.skipTest(probe.stderr.decode().strip()[-200:])
         self.w = w
-        return self.start(rules(w.w, w / "sick"), world=w, before=before)
+        return self.start(rules(w.w, w / root), world=w, before=before)
 
     def names(self, svc):
         got = self.ok(svc.list(self.w / "sick")).json["entries"]
@@ -388,15 +390,31 @@ class Sick(Case):
 
     def test_hang(self):
         """Who waits for what does not answer holds up no other root."""
-        svc = self.serve()
+        self.hang(self.serve(), "sick")
+
+    def test_hang_below_a_root(self):
+        """Nor when the root itself is on a disk."""
+        self.hang(self.serve("share/a b/nfs", "share"), "share/a b/nfs")
+
+    def test_hang_of_what_was_mounted_later(self):
+        svc = self.serve("sick", "share")
+        os.mkdir(self.w / "share/nfs")
+        subprocess.run(
+            ["nsenter", "-m", "-t", str(svc.proc.pid), "mount", "--bind",
+             self.w / "sick", self.w / "share/nfs"], check=True)
+        self.eq(bool(until(5 * SLOW, lambda: f"{self.w.dir}/share: a file "
+                           "system below it may be slow" in svc.logged())), True)
+        self.hang(svc, "share/nfs")
+
+    def hang(self, svc, where):
         svc.rough = True  # those that hang are killed at the end
-        stuck = f"{self.w.dir}/sick/stuck"
+        stuck = f"{self.w.dir}/{where}/stuck"
         for what in ("list?path=" + stuck, f"stat?path={stuck}/hang",
                      f"download-stream?path={stuck}/hang",
                      f"list?path={stuck}/hang/x"):
             c = Conn(svc)
             self.addCleanup(c.close)
-            c.send(svc.build("GET", "/files/" + what))
+            c.send(svc.build("GET", "/files/" + what.replace(" ", "%20")))
         for op, args in (("files.mkdir", {"path": stuck + "/hang/y"}),
                          ("files.delete", {"path": stuck + "/hang"}),
                          ("files.copy", {"src": "a.txt",
