@@ -27,7 +27,9 @@
 
 #define START_MS 20000
 #define DYING_MS 2000 /* from the end of its socket to KILL */
-#define IDLE_MAX 32   /* sandboxes in which nothing runs */
+#define IDLE_MAX 32   /* sandboxes in which nothing runs, */
+#define IDLE_KEPT (160ULL * 1024 * 1024) /* bytes in the tmpfs of all those */
+#define LOOK_MS 1000 /* without a run, until it is seen how much it keeps */
 
 struct box *boxes;
 
@@ -145,12 +147,52 @@ box_end(struct box *b)
 		box_check(b);
 }
 
+static int
+is_idle(const struct box *b)
+{
+	return b->state == BOX_READY && b->njobs == 0;
+}
+
+/* What commands left in /tmp is charged to no run any more.  The one that
+ * keeps most goes, until all together keep no more than one of them could. */
+static void
+end_largest(void)
+{
+	struct box *b, *most;
+	uint64_t sum;
+
+	do {
+		most = NULL;
+		sum = 0;
+		for (b = boxes; b != NULL; b = b->next)
+			if (is_idle(b) && b->looked) {
+				sum += b->kept;
+				if (most == NULL || b->kept > most->kept)
+					most = b;
+			}
+		if (sum > IDLE_KEPT)
+			box_end(most);
+	} while (sum > IDLE_KEPT);
+}
+
+/* It has been without a run for a moment: not in the way of the next one. */
+static void
+idle_look(struct box *b)
+{
+	b->looked = 1;
+	b->kept = cgroup_shmem(b->group);
+	clock_set(b, jobs.conf.idle_ms - LOOK_MS);
+	end_largest();
+}
+
 static void
 clock_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct box *b = arg;
 
-	if (b->state == BOX_READY)
+	if (b->state == BOX_READY && !b->looked && jobs.conf.idle_ms > LOOK_MS)
+		idle_look(b);
+	else if (b->state == BOX_READY)
 		box_end(b);
 	else {
 		/* it does not come, or it does not go; its end is seen later */
@@ -291,7 +333,7 @@ end_oldest(void)
 	size_t n = 0;
 
 	for (b = boxes; b != NULL; b = b->next)
-		if (b->state == BOX_READY && b->njobs == 0) {
+		if (is_idle(b)) {
 			n++;
 			if (old == NULL || b->used < old->used)
 				old = b;
@@ -312,7 +354,9 @@ box_left(struct box *b)
 	if (b->state == BOX_END)
 		box_end(b);
 	else if (b->state == BOX_READY) {
-		clock_set(b, jobs.conf.idle_ms);
+		b->looked = 0;
+		clock_set(b,
+		    jobs.conf.idle_ms < LOOK_MS ? jobs.conf.idle_ms : LOOK_MS);
 		end_oldest();
 	}
 }

@@ -35,6 +35,8 @@ struct box {
 	int spare_pidfd;
 	size_t njobs;  /* runs that have their place here */
 	uint64_t used; /* when the last one left, microseconds */
+	int looked;    /* READY without a run: kept is known */
+	uint64_t kept; /* bytes in its tmpfs then, 0 when not known */
 	struct xl_ready ready;
 	struct cgroup *group;	    /* of its runs' groups; NULL: none */
 	struct cgroup *own;	    /* in it, of its own processes */

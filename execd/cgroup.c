@@ -321,6 +321,18 @@ cgroup_oom(const struct cgroup *g)
 }
 
 uint64_t
+cgroup_shmem(const struct cgroup *g)
+{
+	char text[CG_TEXT_MAX];
+	uint64_t n = 0;
+
+	if (g == NULL || cg_read(g->dir, "memory.stat", text) == -1 ||
+	    cg_number(text, "shmem", &n) == -1)
+		return 0;
+	return n;
+}
+
+uint64_t
 cgroup_peak(const struct cgroup *g)
 {
 	char text[CG_TEXT_MAX];

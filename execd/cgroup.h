@@ -65,5 +65,8 @@ void cgroup_kill(struct cgroup *);
 uint64_t cgroup_oom(const struct cgroup *);
 /* The most memory that was in use at once, bytes; 0 when not known. */
 uint64_t cgroup_peak(const struct cgroup *);
+/* Bytes of memory that are a tmpfs's, or shared, with those of groups in it
+ * that are removed; 0 when not known. */
+uint64_t cgroup_shmem(const struct cgroup *);
 
 #endif

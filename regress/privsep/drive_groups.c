@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/codes.h"
 #include "common/msg.h"
 
 #define MEMORY (48ULL * 1024 * 1024)
@@ -104,6 +105,44 @@ one(const char *const argv[], int oom)
 	run_clear(&r);
 }
 
+/* A script in one of the sessions of kept(). */
+static void
+keeper(struct run *r, int which, const char *text)
+{
+	static const char *argv[4] = {"sh", "-c", NULL, NULL};
+	char name[sizeof(ONE)] = ONE;
+
+	name[0] = (char)('a' + which);
+	argv[2] = text;
+	session_script(r, argv, name);
+	peer_run(&peer, r);
+	CHECK(!r->failed && r->end.status == 0, "code %u status %x %s",
+	    r->fail.code, r->end.status, r->err == NULL ? "" : r->err);
+}
+
+/* What sandboxes without a run keep in their /tmp is bounded in all. */
+static void
+kept(void)
+{
+	char name[sizeof(ONE)] = ONE;
+	struct run r;
+	int i, n = 0;
+
+	for (i = 0; i < 4; i++) {
+		keeper(&r, i, "head -c 60000000 /dev/zero >/tmp/kept");
+		run_clear(&r);
+	}
+	sleep(4); /* until each was looked at */
+	for (i = 0; i < 4; i++) {
+		keeper(&r, i, "test ! -e /tmp/kept || echo kept");
+		n += r.out != NULL && strcmp(r.out, "kept\n") == 0;
+		run_clear(&r);
+		name[0] = (char)('a' + i);
+		CHECK(end_session(name) == C_OK, "unexpected");
+	}
+	CHECK(n == 2, "%d kept what they had", n);
+}
+
 void
 test_groups(void)
 {
@@ -159,4 +198,5 @@ test_groups(void)
 	CHECK((r.end.flags & END_OOM) != 0 && (r.end.flags & END_LOST) == 0,
 	    "flags %x", r.end.flags);
 	run_clear(&r);
+	kept();
 }
