@@ -14,6 +14,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,25 +22,26 @@
 #include <linux/openat2.h>
 
 #include "execd/appeared.h"
+#include "execd/known.h"
 #include "execd/protect.h"
 
 /* No repository is begun with more binds than this: one can need half of what
  * there may be, and bubblewrap's time grows with their square. */
 #define BINDS_FULL (PROFILE_MAX_BINDS / 4)
 
-/* Directories to look at, as paths below the bind; those nearest to it come
- * first. */
+/* Directories to look at, as paths below the bind: repositories of earlier
+ * runs, then those nearest to it. */
 struct todo {
 	char *v[NESTED_MAX_DIRS];
-	size_t n;
-	unsigned left; /* entries that may still be read */
-	int more;      /* there were others */
+	size_t n, known; /* so many of the first are of earlier runs */
+	unsigned left;	 /* entries that may still be read */
+	int more;	 /* there were others */
 };
 
 static void
 todo_add(struct todo *t, const char *dir, const char *name)
 {
-	size_t n = strlen(dir) + 1 + strlen(name) + 1;
+	size_t n = strlen(dir) + 1 + strlen(name) + 1, i;
 	char *p;
 
 	if (t->n == NESTED_MAX_DIRS || n > ABX_PATH_MAX ||
@@ -51,7 +53,28 @@ todo_add(struct todo *t, const char *dir, const char *name)
 	if (*dir != '\0')
 		strlcat(p, "/", n);
 	strlcat(p, name, n);
+	for (i = 0; i < t->known; i++)
+		if (strcmp(t->v[i], p) == 0) {
+			free(p);
+			return;
+		}
 	t->v[t->n++] = p;
+}
+
+/* Those of earlier runs come first: 0, or -1 out of memory. */
+static int
+todo_known(struct todo *t, const struct profile_bind *b)
+{
+	const char *v[KNOWN_EACH];
+	size_t i, n = known_of(b->dev, b->ino, v);
+
+	for (i = 0; i < n; i++) {
+		if ((t->v[t->n] = strdup(v[i])) == NULL)
+			return -1;
+		t->n++;
+	}
+	t->known = n;
+	return 0;
 }
 
 static void
@@ -153,10 +176,56 @@ protect(struct profile_binds *b, const struct strlist *names, size_t i,
 	return protect_names(b, names, (size_t)at);
 }
 
+/* Is there still a repository? */
+static int
+is_there(int root, const char *rel)
+{
+	struct open_how how = {O_PATH | O_CLOEXEC, 0,
+	    RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+	char git[ABX_PATH_MAX + 8];
+	int fd;
+
+	snprintf(git, sizeof(git), "%s/.git", rel);
+	fd = (int)syscall(SYS_openat2, root, git, &how, sizeof(how));
+	if (fd == -1)
+		return errno != ENOENT && errno != ENOTDIR && errno != ELOOP;
+	close(fd);
+	return 1;
+}
+
+/* Protect one more, if there is room: 0, or -1 with errno. */
+static int
+protect_next(struct todo *t, struct profile_binds *b,
+    const struct strlist *names, size_t i, const char *rel)
+{
+	if (b->n <= BINDS_FULL)
+		return protect(b, names, i, rel);
+	t->more = 1;
+	return 0;
+}
+
+/* Before anything is looked at: whatever was made since, these stay. */
+static int
+earlier(struct todo *t, struct profile_binds *b, const struct strlist *names,
+    size_t i)
+{
+	const uint64_t dev = b->v[i].dev, ino = b->v[i].ino;
+	size_t k;
+	int rc = 0;
+
+	for (k = 0; rc == 0 && k < t->known; k++)
+		if (is_there(b->v[i].fd, t->v[k]))
+			rc = protect_next(t, b, names, i, t->v[k]);
+		else
+			known_drop(dev, ino, t->v[k]);
+	return rc;
+}
+
 int
 nested_names(struct profile_binds *b, const struct strlist *names, size_t i)
 {
-	int root = b->v[i].fd, rc = 0;
+	const uint64_t dev = b->v[i].dev, ino = b->v[i].ino;
+	int root = b->v[i].fd, rc;
 	struct todo *t;
 	size_t k;
 
@@ -165,15 +234,15 @@ nested_names(struct profile_binds *b, const struct strlist *names, size_t i)
 	if ((t = calloc(1, sizeof(*t))) == NULL)
 		return -1;
 	t->left = NESTED_MAX_ENTRIES;
-	(void)look(t, names, root, "");
-	for (k = 0; rc == 0 && k < t->n; k++) {
-		if (!look(t, names, root, t->v[k]))
-			continue;
-		if (b->n > BINDS_FULL)
-			t->more = 1;
-		else
-			rc = protect(b, names, i, t->v[k]);
-	}
+	if ((rc = todo_known(t, &b->v[i])) == 0)
+		rc = earlier(t, b, names, i);
+	if (rc == 0)
+		(void)look(t, names, root, "");
+	for (k = 0; rc == 0 && k < t->n; k++)
+		if (look(t, names, root, t->v[k]) && k >= t->known) {
+			rc = protect_next(t, b, names, i, t->v[k]);
+			known_keep(dev, ino, t->v[k]);
+		}
 	if (rc == 0 && t->more)
 		rc = appeared_partial(&b->watch);
 	todo_clear(t);

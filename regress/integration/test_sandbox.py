@@ -298,6 +298,30 @@ class Nested(Box):
                 (b"kept", b"kept"))
         subprocess.run(["rm", "-rf", w.w + "/many"], check=True)
 
+    def test_decoys(self):
+        """What a command makes does not push out what was protected."""
+        w = self.world
+        w.put("w/far/a/b/c/repo/.git/config", "kept")
+        w.own()
+        self.eq(self.sh("echo ran")["stdout"], "ran\n")
+        self.sh("mkdir decoys one/more; cd decoys; "
+                "for i in $(seq 1100); do mkdir $i; done; cd ../one/more; "
+                "for i in $(seq 21000); do echo $i; done | xargs touch")
+        r = self.sh("echo evil > far/a/b/c/repo/.git/config; "
+                    "echo evil > deep/er/two/.git/config; "
+                    "mv far/a/b far/a/x; echo ran")
+        self.eq((r["stdout"], r["sandbox"].get("protect_partial")),
+                ("ran\n", True), r)
+        self.eq([w.get(at + "/.git/config") for at in (
+            "w/far/a/b/c/repo", "w/deep/er/two")], [b"kept", b"kept"])
+        # who is outside may take one away, and bring it back
+        os.rename(w.w + "/far/a/b/c/repo", w.w + "/far/repo")
+        self.eq(self.sh("ls far")["stdout"], "a\nrepo\n")
+        os.rename(w.w + "/far/repo", w.w + "/far/a/b/c/repo")
+        subprocess.run(["rm", "-rf", w.w + "/far", w.w + "/decoys",
+                        w.w + "/one/more"], check=True)
+        self.eq(self.sh("ls -d decoys far || echo none")["stdout"], "none\n")
+
     def test_a_huge_directory(self):
         """It keeps nobody waiting."""
         w = self.world
