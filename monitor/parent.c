@@ -294,9 +294,10 @@ restart_cb(evutil_socket_t fd, short what, void *arg)
 
 	event_free(rs->timer);
 	rs->timer = NULL;
-	if (!self->stopping)
+	/* a reload may have brought another meanwhile */
+	if (!self->stopping && self->kids[kind] == NULL)
 		self->kids[kind] =
-		    child_start(self, kind, &self->boot, self->epoch);
+		    child_start(self, kind, &self->boot, self->kid_epoch[kind]);
 }
 
 /* Restarts of the last minute, this one included. */
@@ -587,9 +588,11 @@ parent_run(struct parent *p)
 	groups_open(p);
 	groups_bound(&p->boot);
 	p->epoch = 1;
-	for (i = 0; i < nitems(order); i++)
+	for (i = 0; i < nitems(order); i++) {
+		p->kid_epoch[order[i]] = p->epoch;
 		p->kids[order[i]] =
 		    child_start(p, order[i], &p->boot, p->epoch);
+	}
 	if (event_base_dispatch(p->base) == -1)
 		log_warnx("event loop");
 	kill_all(p);

@@ -78,6 +78,9 @@ struct parent {
 	int *audit;	   /* descriptors of the sinks, -1 once handed on */
 	struct event_base *base;
 	struct child *kids[PROC_COUNT]; /* NULL: not running */
+	/* that the monitor takes the worker of a kind for: one that a reload
+	 * did not replace keeps its own, also when it is started again */
+	uint32_t kid_epoch[PROC_COUNT];
 	struct child *drain; /* serve only requests of an old policy */
 	uint32_t generations[PROC_COUNT];
 	struct restarts restarts[PROC_COUNT];

@@ -282,6 +282,7 @@ change_over(struct parent *p, enum proc_kind kind)
 	}
 	p->kids[kind] = p->next_kids[kind];
 	p->next_kids[kind] = NULL;
+	p->kid_epoch[kind] = p->next_epoch;
 	if (old == NULL)
 		return;
 	old->next = p->drain;

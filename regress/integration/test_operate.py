@@ -8,8 +8,8 @@ import subprocess
 import threading
 import time
 
-from abxtest import (ADMIN, ALICE, BUILD, READ, ROOT, TOKENS, Case, Conn, fds,
-                     family, until)
+from abxtest import (ADMIN, ALICE, BUILD, READ, ROOT, TOKENS, Case, Conn,
+                     comm, family, fds, proc_stat, until)
 
 LONG = bool(os.environ.get("ABX_LONG"))
 
@@ -75,6 +75,34 @@ class Reload(Case):
         svc.write(svc.config)
         self.eq(abxctl(svc, "reload").returncode, 0)
         self.refused(svc.download("a.txt"), 404, "op.not_enabled")
+
+    def test_workers_come_back_after_one(self):
+        """Those that a reload left in place, and those that it replaced."""
+        svc = self.served()
+        svc.rough = True
+        for change in (lambda c: c["rules"].append({"allow": "core.check"}),
+                       lambda c: (c["rules"][0].update(
+                           paths=[self.world.w, self.world / "w/two"]),
+                           c["rules"][1]["commands"].update(
+                               cwd=self.world / "w/three")),
+                       lambda c: c["rules"].reverse()):
+            change(svc.config)
+            svc.write(svc.config)
+            out = abxctl(svc, "reload")
+            self.eq(out.returncode, 0, out.stdout + out.stderr)
+            for name in ("abx-pathd", "abx-execd"):
+                os.kill(self.newest(svc, name), signal.SIGKILL)
+                self.eq(until(10, lambda: svc.download("a.txt").status ==
+                              200 and svc.run("true").status == 200),
+                        True, f"after the death of {name}")
+
+    def newest(self, svc, name):
+        """Its pid, once the one of before the reload is gone."""
+        def those():
+            return [p for p in family(svc.proc.pid)
+                    if proc_stat(p)[0] == svc.proc.pid and comm(p) == name]
+        self.eq(until(10, lambda: len(those()) == 1), True, those())
+        return those()[0]
 
     def test_off_by_default(self):
         conf = self.config(self.world)
