@@ -208,6 +208,14 @@ facts_put(struct wbuf *w, const struct facts *f)
 	wput_u64(w, f->ino);
 }
 
+/* Where a walk ended, if that is known. */
+static int
+ended_ok(const struct facts *f)
+{
+	return f->path[0] == '\0' ||
+	       (f->path[0] == '/' && rel_ok(f->path + 1, 255));
+}
+
 /* What can be known of facts without the file system: the path is canonical,
  * the root ends where a name does, and what is missing is part of it. */
 static int
@@ -244,7 +252,7 @@ facts_get(struct rbuf *r, struct facts *f)
 	f->ino = rget_u64(r);
 	if (f->status > FS_ERRNO || f->kind > FK_OTHER || f->size > INT64_MAX)
 		r->err = 1;
-	if (!r->err && f->status == FS_OK && !facts_ok(f))
+	if (!r->err && !(f->status == FS_OK ? facts_ok(f) : ended_ok(f)))
 		r->err = 1;
 	GET_END(r, f, facts_clear);
 }

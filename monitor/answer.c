@@ -99,6 +99,13 @@ answer_send(struct req *r, struct ans *a, int fd)
 	req_enter(r, a->kind == ANS_PUT ? RS_BODY : RS_ANSWERED);
 	wbuf_init(&w, IMSG_MAX_PAYLOAD);
 	ans_put(&w, a);
+	if (w.err && fd == -1 && a->code == C_OK) {
+		/* it does not fit; whoever asked must not wait for ever */
+		wbuf_free(&w);
+		log_warnx("an answer to %s is too large", ops[r->ask.op].id);
+		answer_error(r, C_SRV_INTERNAL, NULL, NULL, 0);
+		return;
+	}
 	if (listener_send(LM_ANS, r->lid, fd, &w) == -1)
 		log_warnx("cannot answer a request");
 	wbuf_free(&w);

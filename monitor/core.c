@@ -177,6 +177,11 @@ core_check(struct req *r)
 	const struct arg *a = args_find(&r->ask.args, "args");
 	const char *op = ask_text(r, "op");
 
+	/* it comes back in the answer */
+	if (strlen(op) > ABX_ID_MAX) {
+		answer_error(r, C_ARGS_INVALID, "op", NULL, 0);
+		return;
+	}
 	/* the outer call was admitted; the inner one takes its place */
 	decision_clear(&r->dec);
 	plan_clear(&r->plan);

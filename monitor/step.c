@@ -90,6 +90,11 @@ send_resolve(struct req *r)
 	r->wanted = work_wanted(v.flags);
 	wbuf_init(&w, IMSG_MAX_PAYLOAD);
 	resolve_put(&w, &v);
+	if (w.err) {
+		wbuf_free(&w);
+		answer_error(r, C_ARGS_TOO_LARGE, NULL, NULL, 0);
+		return;
+	}
 	req_owed(r, r->snap->pathd);
 	req_enter(r, RS_RESOLVE);
 	if (peer_send(r->peer, MP_RESOLVE, r->rid, -1, &w) == -1) {

@@ -19,6 +19,29 @@ item_want(const struct resolve *rs, size_t i)
 	return (rs->flags & RESOLVE_OPENDIR) != 0 ? WALK_DIR : WALK_FACTS;
 }
 
+/* Links can make short paths long; what does not fit is as good as no path.
+ * 0 or -1. */
+static int
+too_long(const struct resolve *rs, struct wbuf *w)
+{
+	const struct facts f = {.status = FS_INVALID};
+	size_t i;
+
+	wbuf_reset(w);
+	wput_u32(w, (uint32_t)rs->n);
+	for (i = 0; i < rs->n; i++)
+		facts_put(w, &f);
+	return w->err ? -1 : 0;
+}
+
+static void
+close_fd(int *fd)
+{
+	if (*fd != -1)
+		close(*fd);
+	*fd = -1;
+}
+
 int
 get_facts(
     const struct pathd *pd, const struct resolve *rs, struct wbuf *w, int *fd)
@@ -36,10 +59,8 @@ get_facts(
 			facts_put(w, &f);
 		facts_clear(&f);
 		if (rc == -1 || w->err) {
-			if (*fd != -1)
-				close(*fd);
-			*fd = -1;
-			return -1;
+			close_fd(fd);
+			return rc == -1 ? -1 : too_long(rs, w);
 		}
 	}
 	return 0;

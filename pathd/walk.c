@@ -309,6 +309,22 @@ walk_append(struct walk *w, const char *name, size_t n)
 	return FS_OK;
 }
 
+/* Through the link of that name; when it leads nowhere, the walk ended at it.
+ * The name lies in rest, which a link replaces. */
+static int
+walk_through(
+    struct walk *w, int link, const char *name, size_t n, struct facts *f)
+{
+	char at[NAME_MAX + 1];
+	int rc;
+
+	memcpy(at, name, n);
+	rc = walk_link(w, link, f);
+	if (rc != FS_OK)
+		(void)walk_append(w, at, n);
+	return rc;
+}
+
 /* One named component of n bytes at name (inside rest). */
 static int
 walk_name(struct walk *w, char *name, size_t n, struct facts *f)
@@ -334,10 +350,11 @@ walk_name(struct walk *w, char *name, size_t n, struct facts *f)
 		f->err = errno;
 		if (fd != -1)
 			close(fd);
+		(void)walk_append(w, name, n);
 		return FS_ERRNO;
 	}
 	if (S_ISLNK(st.st_mode) && (*w->next != '\0' || !w->item->nofollow)) {
-		rc = walk_link(w, fd, f);
+		rc = walk_through(w, fd, name, n, f);
 		close(fd);
 		return rc;
 	}
@@ -387,12 +404,23 @@ walk_facts(struct walk *w, struct facts *f)
 	return 0;
 }
 
+/* Where a walk ended that did not come to its end: whether that may be told
+ * is for policy, too.  0, -1 out of memory. */
+static int
+walk_ended(const struct walk *w, struct facts *f)
+{
+	if (w->root == NULL || segments(w->path) > ABX_PATH_SEGS)
+		return 0;
+	f->symlink = f->status == FS_ERRNO && w->symlink != 0;
+	return (f->path = strdup(w->path)) != NULL ? 0 : -1;
+}
+
 static int
 walk_slow(const struct walk_roots *roots, const struct resolve_item *it,
     struct facts *f, int *fd)
 {
 	struct walk w;
-	int rc = 0;
+	int rc;
 
 	w.roots = roots;
 	w.item = it;
@@ -403,8 +431,7 @@ walk_slow(const struct walk_roots *roots, const struct resolve_item *it,
 	f->status = (uint8_t)walk_enter(&w, it->path);
 	while (f->status == FS_OK && *w.next != '\0')
 		f->status = (uint8_t)walk_step(&w, f);
-	if (f->status == FS_OK)
-		rc = walk_facts(&w, f);
+	rc = f->status == FS_OK ? walk_facts(&w, f) : walk_ended(&w, f);
 	if (rc == 0 && f->status == FS_OK && w.missing == 0 && fd != NULL) {
 		*fd =
 		    w.fd == w.root->fd ? fcntl(w.fd, F_DUPFD_CLOEXEC, 3) : w.fd;

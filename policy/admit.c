@@ -105,16 +105,36 @@ root_missing(const struct plan_item *item, const struct facts *f)
 	return f->missing > n;
 }
 
+/* A walk that did not come to its end: where it ended must be as good as any
+ * other place, or the reason would tell what is there. */
+static enum code
+ended_admit(
+    const struct policy *p, const struct pscope *s, const struct facts *f)
+{
+	if (f->path == NULL || f->path[0] == '\0')
+		return C_OK;
+	if (!ceiling_admits(p, f->path))
+		return C_POL_PATH_NOT_ALLOWED;
+	if (s->nosymlinks && f->symlink)
+		return C_POL_SYMLINK_DENIED;
+	return pglobs_cover(p, &s->deny, s->roots, s->nroots, f->path)
+		   ? C_POL_PATH_DENIED
+		   : C_OK;
+}
+
 enum code
 path_admit(const struct policy *p, const struct pscope *s,
     const struct plan_item *item, const struct facts *f, uint16_t op,
     unsigned roles)
 {
 	int changes = (roles & (R_WRITE | R_DELETE)) != 0;
+	enum code code;
 
 	/* Without facts the path's own spelling has to do. */
 	if (f->status != FS_OK && !ceiling_admits(p, item->path))
 		return C_POL_PATH_NOT_ALLOWED;
+	if (f->status != FS_OK && (code = ended_admit(p, s, f)) != C_OK)
+		return code;
 	switch (f->status) {
 	case FS_OK:
 		break;

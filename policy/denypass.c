@@ -121,8 +121,10 @@ deny_facts(const struct policy *p, const struct call *c,
 	size_t i;
 
 	for (i = 0; i < plan->nitems; i++) {
-		if (priv->uses[i] == 0 || facts[i].status != FS_OK ||
-		    facts[i].path == NULL)
+		/* also where a walk ended, or the reason would tell what is
+		 * there */
+		if (priv->uses[i] == 0 || facts[i].path == NULL ||
+		    facts[i].path[0] == '\0')
 			continue;
 		if (!deny_path(p, c->op, priv, facts[i].path, rule))
 			continue;

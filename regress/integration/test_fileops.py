@@ -522,6 +522,28 @@ class Archives(FileOps):
                 "sources": ["ar"], "dest": "ar/self.tar"})).json
             self.eq(r["entries"], 3)
 
+    def test_many_long_sources(self):
+        """What does not fit one message between the processes."""
+        kids = self.svc.kids()
+        deep = "/".join(["d" * 200] * 19)
+        os.makedirs(self.world.w + "/deep/" + deep)
+        for i in range(30):
+            self.world.link(f"w/deep/l{i}", deep)
+
+        def name(i, n):
+            path = f"{self.world.w}/{i:02}" + ("/" + "n" * 200) * 14
+            return path + "/" + "n" * (n - len(path) - 1)
+        # as they are asked for, as they are answered, and by way of links
+        for args, code in (
+                ([name(i, 3090) for i in range(31)], "args.too_large"),
+                ([name(i, 3020) for i in range(31)], "policy.path_invalid"),
+                ([f"deep/l{i}/x" for i in range(30)], "policy.path_invalid")):
+            r = self.svc.rpc("files.archive", {
+                "sources": args, "dest": name(99, 3020) + "/x.tar"})
+            self.eq(r.code, code, r)
+        self.eq(self.svc.kids(), kids)
+        self.ok(self.svc.stat("p/a"))
+
     def test_T028_archive_dest(self):
         w = self.world
         w.link("w/o.tar", w / "outside/x.tar")

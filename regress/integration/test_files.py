@@ -353,6 +353,26 @@ class Deny(Files):
         self.same(a, b, "existence behind a deny shows")
         self.same(self.svc.stat(".env"), self.svc.stat("nowhere/.env"))
 
+    def test_links_tell_nothing_of_what_is_denied(self):
+        """However a walk behind a link to a denied directory ends."""
+        w = self.world
+        w.link("w/l/v", "../vault")
+        w.link("w/l/e", "../.env")
+        w.link("w/l/up", "../vault/none/../../x")
+        w.link("w/l/file", "../vault/k.txt/../../x")
+        w.link("w/vault/out", "/etc/passwd")
+        w.link("w/vault/loop", "loop")
+        want = self.refused(self.svc.stat("l/v/none"), 403,
+                            "policy.path_denied")
+        for path in ("l/v/none/x", "l/v/k.txt", "l/v/k.txt/x", "l/e", "l/e/x",
+                     "l/v/out", "l/v/out/x", "l/v/loop", "l/up", "l/file",
+                     "l/v/" + "n" * 300):
+            self.same(self.svc.stat(path), want, path)
+            self.eq(self.svc.rpc("core.check", {
+                "op": "files.stat", "args": {"path": path}}).json["code"],
+                    "policy.path_denied", path)
+        self.refused(self.svc.stat("x/y"), 409, "fs.not_directory")
+
     def test_T013_glob_blow_up(self):
         w = self.world
         svc = self.start({"rules": [{"allow": "files.stat", "paths": {

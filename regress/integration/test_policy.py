@@ -149,6 +149,10 @@ class Who(Case):
         self.refused(svc.rpc("core.check", {"args": {}}), 400,
                      "args.missing")
         self.refused(svc.rpc("core.check", {"op": 1}), 400, "args.type")
+        # it comes back in the answer, which has to fit
+        self.ok(svc.rpc("core.check", {"op": "x" * 128}))
+        self.refused(svc.rpc("core.check", {"op": "x" * 200000}), 400,
+                     "args.invalid")
 
     def test_only_admins_see_rules(self):
         r = self.svc.stat("/etc/passwd", token=ALICE)

@@ -134,7 +134,7 @@ test_lies(void **state)
 {
 	char good[] = "/w/a", out[] = "/etc/passwd", near[] = "/wx/a",
 	     dots[] = "/w/../etc", rel[] = "w/a", twice[] = "/w//a",
-	     root[] = "/w";
+	     root[] = "/w", denied[] = "/proc/1";
 	struct facts f = {.path = good, .rel = 2, .kind = FK_FILE, .nlink = 1};
 	struct bench b = {0};
 
@@ -179,6 +179,12 @@ test_lies(void **state)
 	f.status = FS_ERRNO;
 	f.err = EIO;
 	assert_int_equal(with_facts(&b, f), C_FS_IO);
+	/* where a walk ended may be no place to speak of */
+	f.path = denied;
+	assert_int_equal(with_facts(&b, f), C_POL_PATH_DENIED);
+	f.status = FS_OUTSIDE;
+	assert_int_equal(with_facts(&b, f), C_POL_PATH_DENIED);
+	f.status = FS_ERRNO;
 	f.err = EACCES;
 	f.path = NULL;
 	assert_int_equal(with_facts(&b, f), C_FS_PERMISSION);
