@@ -118,6 +118,7 @@ LISTENER_PURE_SRC = listener/hop.c \
 	listener/http_reply.c listener/obuf.c listener/range.c \
 	listener/route.c listener/target.c
 MONITOR_PURE_SRC = monitor/sink.c monitor/gate.c monitor/proctab.c monitor/wstab.c \
+	monitor/wsfile.c \
 	monitor/conffile.c monitor/confdirs.c monitor/ctl/resp.c monitor/ctl/sse.c
 PATHD_PURE_SRC = pathd/beneath.c pathd/walk.c pathd/roots.c pathd/deny.c \
 	pathd/parents.c pathd/tree.c pathd/dir.c pathd/journal.c pathd/put.c \
@@ -149,7 +150,8 @@ UNIT_SRC = regress/unit/hop.c regress/unit/sink.c \
 	regress/unit/space.c regress/unit/mounts.c \
 	regress/unit/denied.c regress/unit/execd_keep.c regress/unit/execd_ring.c \
 	regress/unit/known.c \
-	regress/unit/proctab.c regress/unit/wstab.c regress/unit/ctl_resp.c \
+	regress/unit/proctab.c regress/unit/wstab.c \
+	regress/unit/wsfile.c regress/unit/ctl_resp.c \
 	regress/unit/execd_profile.c \
 	regress/unit/cgroup.c \
 	regress/unit/execd_xl.c

@@ -145,7 +145,7 @@ static void
 send_sessions(const struct boot *b, struct child *c)
 {
 	static const int flags[] = {
-	    O_RDONLY | O_CREAT, O_WRONLY | O_APPEND | O_CREAT | O_TRUNC};
+	    O_RDONLY | O_CREAT, O_WRONLY | O_CREAT | O_TRUNC};
 	char path[ABX_PATH_MAX + 32];
 	uint32_t i;
 	int fd;

@@ -3,8 +3,8 @@
  *
  * The lines about workspaces in the state directory, on two descriptors that
  * the parent opened: what the last run wrote is read once, and what is still
- * true of it is written into a new file, which grows by a line a change.  A
- * line that was torn costs only itself.
+ * true of it is written into a new file, which grows by a line a change and is
+ * written anew when it has grown much.  A line that was torn costs only itself.
  */
 #include <sys/stat.h>
 
@@ -15,13 +15,13 @@
 #include "common/log.h"
 #include "monitor/workspace.h"
 
-#define GROWN (64LL * 1024 * 1024) /* from then on only what must be */
+#define GROWN (1024 * 1024) /* bytes of changes, then it is written anew */
 
 struct wstab workspaces;
 
 static int old = -1, cur = -1;
-static off_t size; /* of cur */
-static int torn;   /* cur does not end with a newline */
+static off_t size, limit; /* of cur, and how large it may become */
+static int torn;	  /* cur does not end with a newline */
 
 int
 wsfile_fd(uint32_t index, int fd)
@@ -83,11 +83,40 @@ read_lines(void)
 
 /* ---- writing ---- */
 
+/* At that place of the file: 0, or -1, and *n bytes of it were written. */
+static int
+put(const struct wbuf *b, off_t at, size_t *n)
+{
+	ssize_t m;
+
+	*n = 0;
+	errno = ENOMEM;
+	m = b->err ? -1 : pwrite(cur, b->p, b->len, at);
+	if (m > 0)
+		*n = (size_t)m;
+	if (m != -1 && (size_t)m == b->len)
+		return 0;
+	log_warn("the index of workspaces");
+	return -1;
+}
+
+/* At the end of the file: 0 or -1. */
+static int
+append(const struct wbuf *b)
+{
+	size_t n;
+	int rc = put(b, size, &n);
+
+	size += (off_t)n;
+	torn = rc == 0 ? 0 : torn | (n > 0);
+	return rc;
+}
+
 static int
 write_line(const struct ws *w, int gone)
 {
 	struct wbuf b;
-	ssize_t n = -1;
+	int rc;
 
 	if (cur == -1)
 		return -1;
@@ -95,50 +124,88 @@ write_line(const struct ws *w, int gone)
 	if (torn)
 		wput_raw(&b, "\n", 1);
 	wstab_line(&b, w, gone);
-	errno = ENOMEM;
-	if (!b.err)
-		n = write(cur, b.p, b.len);
-	if (n == -1 || (size_t)n != b.len) {
-		log_warn("the index of workspaces");
-		torn |= n > 0;
-	} else
-		torn = 0;
-	if (n > 0)
-		size += n;
-	n = n != -1 && (size_t)n == b.len ? 0 : -1;
+	rc = append(&b);
 	wbuf_free(&b);
-	return (int)n;
+	return rc;
+}
+
+/* Every line that is true.  It begins with an empty line, so that a file which
+ * is not empty is one that was finished, and that what was torn is. */
+static void
+all_lines(struct wbuf *b)
+{
+	struct ws *w;
+
+	wbuf_init(b, WS_LINE_MAX * (workspaces.n + 1));
+	wput_raw(b, "\n", 1);
+	for (w = workspaces.all; w != NULL; w = w->next)
+		if (w->owner != NULL) /* else it never had one */
+			wstab_line(b, w, 0);
+}
+
+/*
+ * Lines of what is long gone are dropped.  What is true is written at the end,
+ * then at the beginning, and then the rest is cut off: whenever that is
+ * interrupted, one of both is whole, and older lines between them are followed
+ * by newer ones.
+ */
+static void
+compact(void)
+{
+	const off_t end = size;
+	struct wbuf b;
+	size_t n;
+
+	limit = size + GROWN; /* when this fails */
+	all_lines(&b);
+	if (append(&b) == 0 && fdatasync(cur) == 0 && (off_t)b.len < end &&
+	    put(&b, 0, &n) == 0 && fdatasync(cur) == 0 &&
+	    ftruncate(cur, (off_t)b.len) == 0) {
+		size = (off_t)b.len;
+		limit = 2 * size + GROWN;
+	}
+	wbuf_free(&b);
+}
+
+/* Behind each change. */
+static void
+grown(void)
+{
+	if (size > limit)
+		compact();
 }
 
 int
 wsfile_save(struct ws *w)
 {
-	/* what is already there can be looked up, if not its last use */
-	if (w->saved > 0 && size > GROWN)
-		return 0;
 	if (write_line(w, 0) == -1)
 		return -1;
 	w->saved = w->used;
+	grown();
 	return 0;
 }
 
 int
 wsfile_gone(const struct ws *w)
 {
-	return write_line(w, 1);
+	int rc = write_line(w, 1);
+
+	if (rc == 0)
+		grown();
+	return rc;
 }
 
-/* Everything that is true into the new file.  It begins with an empty line, so
- * that one which is not empty is one that was finished. */
+/* Everything that is true into the new file. */
 static int
 write_all(void)
 {
-	struct ws *w;
+	struct wbuf b;
+	int rc;
 
-	for (w = workspaces.all; w != NULL; w = w->next)
-		if (write_line(w, 0) == -1)
-			return -1;
-	return fsync(cur);
+	all_lines(&b);
+	rc = append(&b);
+	wbuf_free(&b);
+	return rc == 0 ? fsync(cur) : -1;
 }
 
 /* A full disk must not keep the service from starting: the file of the last
@@ -170,6 +237,7 @@ wsfile_open(void)
 	read_lines();
 	close(old);
 	old = -1;
-	if (write(cur, "\n", 1) != 1 || write_all() == -1)
+	if (write_all() == -1)
 		go_without();
+	limit = 2 * size + GROWN;
 }

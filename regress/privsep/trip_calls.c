@@ -295,8 +295,8 @@ void
 trip_monitor(void **state)
 {
 	check_filter(monitor_calls,
-	    EVERYBODY "memfd_create ftruncate uname sysinfo sched_getaffinity "
-		      "accept4 getsockopt getsockname",
+	    EVERYBODY "memfd_create ftruncate pwrite64 fdatasync uname sysinfo "
+		      "sched_getaffinity accept4 getsockopt getsockname",
 	    no_files, 0);
 	check_rows(no_files, nitems(no_files));
 }
