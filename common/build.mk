@@ -60,7 +60,8 @@ POLICY_SRC = policy/model.c policy/findings.c policy/suggest.c policy/json.c \
 	policy/filter_flat.c policy/filter_rx.c policy/filter_view.c
 
 LISTENER_SRC = listener/main.c listener/accept.c listener/ask.c \
-	listener/auth.c listener/body.c listener/conn.c listener/digest.c listener/failures.c \
+	listener/auth.c listener/body.c listener/conn.c listener/conn_time.c \
+	listener/digest.c listener/failures.c \
 	listener/filter.c listener/get.c listener/host.c \
 	listener/http_chunk.c listener/http_parse.c listener/http_reply.c \
 	listener/hop.c \

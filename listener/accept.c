@@ -28,6 +28,7 @@
 #include "listener/send.h"
 
 #define SOCKETS_MAX 64
+#define TURNS 16	/* accepted before others get their turn */
 #define PAUSE_US 100000 /* when descriptors have run out */
 
 static struct door {
@@ -130,9 +131,9 @@ accept_cb(evutil_socket_t sock, short what, void *arg)
 {
 	struct sockaddr_storage ss;
 	socklen_t len;
-	int fd;
+	int fd, i;
 
-	for (;;) {
+	for (i = 0; i < TURNS; i++) {
 		memset(&ss, 0, sizeof(ss));
 		len = sizeof(ss);
 		fd = accept4(sock, (struct sockaddr *)&ss, &len,

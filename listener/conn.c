@@ -29,7 +29,7 @@
 
 #define IN_MIN 4096
 #define LINGER_US 2000000
-#define RATE_GRACE_US 10000000 /* then 1 KiB/s of body at least */
+#define TURN_REQUESTS 16 /* answered before others get their turn */
 
 /* One input buffer is kept for the next request of whomever. */
 static uint8_t *spare;
@@ -89,6 +89,12 @@ arm_one(struct conn *c, struct event *ev, unsigned bit, unsigned want)
 		return;
 	}
 	c->armed ^= bit;
+}
+
+void
+conn_want_write(struct conn *c)
+{
+	arm_one(c, &c->wev, WANT_WRITE, WANT_WRITE);
 }
 
 /* Wait for exactly that. */
@@ -245,7 +251,7 @@ conn_kill(struct conn *c)
 void
 conn_do(struct conn *c)
 {
-	int r;
+	int r, answered = 0;
 
 	do {
 		if (c->state == CONN_DEAD) {
@@ -254,6 +260,11 @@ conn_do(struct conn *c)
 		}
 		if ((r = steps[c->state](c)) == STEP_GONE)
 			gone(c);
+		/* the next may be here already, so it is no read that is
+		 * waited for */
+		if (r == STEP_AGAIN && c->state == CONN_IDLE &&
+		    ++answered == TURN_REQUESTS)
+			r = WANT_WRITE;
 	} while (r == STEP_AGAIN || r == STEP_GONE);
 	arm(c, (unsigned)r);
 }
@@ -547,55 +558,4 @@ step_linger(struct conn *c)
 			return STEP_GONE;
 	}
 	return WANT_READ;
-}
-
-/* ---- time ---- */
-
-void
-conn_body_wait(struct conn *c, int on)
-{
-	uint64_t now = proc_now_us();
-
-	if (on) {
-		if (c->wait_from == 0)
-			c->wait_from = now;
-		c->deadline = now + 1000 * lconf.header_timeout_ms;
-	} else {
-		if (c->wait_from != 0)
-			c->waited += now - c->wait_from;
-		c->wait_from = 0;
-		c->deadline = 0;
-	}
-}
-
-uint64_t
-conn_body_waited(const struct conn *c, uint64_t now)
-{
-	return c->waited + (c->wait_from == 0 ? 0 : now - c->wait_from);
-}
-
-/* Less than 1 KiB/s over the time that was spent waiting for the client. */
-static int
-too_slow(const struct conn *c, uint64_t now)
-{
-	uint64_t w = conn_body_waited(c, now);
-
-	if (c->wait_from == 0)
-		return 0;
-	return w > RATE_GRACE_US &&
-	       c->req.bytes_in / 1024 < (w - RATE_GRACE_US) / 1000000;
-}
-
-void
-conn_tick(struct conn *c, uint64_t now)
-{
-	if ((c->deadline != 0 && now >= c->deadline) || too_slow(c, now) ||
-	    c->broken) {
-		conn_kill(c);
-		return;
-	}
-	if (c->state == CONN_RUN)
-		run_tick(c, now);
-	else if (c->state == CONN_WATCH)
-		watch_tick(c, now);
 }

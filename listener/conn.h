@@ -147,6 +147,8 @@ void conn_write(struct conn *, const void *, size_t n, int flags);
 int conn_flush(struct conn *);
 /* The client takes nothing now: start the time-out unless it runs. */
 void conn_stalled(struct conn *);
+/* Wait for room to write too, besides what is waited for. */
+void conn_want_write(struct conn *);
 /* Replace the data descriptor (closing the one before); it becomes
  * non-blocking.  -1: none. */
 void conn_set_data(struct conn *, int fd);
@@ -156,6 +158,7 @@ void conn_finish(struct conn *, uint8_t outcome);
 /* Look for the end of the client while something else is waited for: what to
  * want for that, or STEP_GONE. */
 int conn_watch(struct conn *);
+/* ---- conn_time.c ---- */
 /* Time passed: close what is too slow.  May free the connection. */
 void conn_tick(struct conn *, uint64_t now);
 /* A body byte is waited for (1) or is not; for the time-outs of bodies. */

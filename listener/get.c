@@ -177,7 +177,9 @@ get_more(struct conn *c)
 	c->req.bytes_out += (uint64_t)n;
 	if (c->file_left == 0)
 		return 0;
-	c->deadline = 0; /* the time-out begins anew */
+	/* the time-out begins anew; nothing but the client may come next */
+	c->deadline = 0;
+	conn_stalled(c);
 	return WANT_WRITE;
 }
 

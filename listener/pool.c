@@ -163,19 +163,34 @@ is_idle(const struct conn *c)
 	return c->state == CONN_IDLE || c->state == CONN_HEAD;
 }
 
-int
-pool_make_room(void)
+/* It has its answers and does not read them. */
+static int
+is_deaf(const struct conn *c)
+{
+	return c->state == CONN_SEND;
+}
+
+static int
+kill_first(int (*is)(const struct conn *), enum conn_pool in)
 {
 	struct conn *c;
 
-	if (pool.count[POOL_PRE] < lconf.max_pre_auth)
-		return 0;
-	TAILQ_FOREACH(c, &pool.list[POOL_PRE], entry)
-		if (is_idle(c)) {
+	TAILQ_FOREACH(c, &pool.list[in], entry)
+		if (is(c)) {
 			conn_kill(c);
 			return 0;
 		}
 	return -1;
+}
+
+int
+pool_make_room(void)
+{
+	if (pool.count[POOL_PRE] < lconf.max_pre_auth)
+		return 0;
+	if (kill_first(is_idle, POOL_PRE) == 0)
+		return 0;
+	return kill_first(is_deaf, POOL_PRE);
 }
 
 /* Who drips a body in may not keep others out: the one that was waited for

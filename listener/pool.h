@@ -24,7 +24,8 @@ void pool_move(struct conn *, enum conn_pool);
 /* The connection of that slot, or NULL. */
 struct conn *pool_find(uint32_t slot);
 /* Make room for one more: close the one whose head has been incomplete
- * longest.  0, or -1 when the pool is full of complete heads. */
+ * longest, else the one that has not read its answers for longest.  0, or -1
+ * when the pool is full of those that wait for an answer. */
 int pool_make_room(void);
 /* To the authenticated pool, closing one that is between requests when it is
  * full, else the one whose JSON body was waited for longest, over a second.  0,

@@ -27,6 +27,7 @@
 
 #define BODIES_MAX (64U * 1024 * 1024) /* bytes of all bodies in memory */
 #define RETRY_S 1
+#define TURNS 64 /* reads before others get their turn */
 
 static size_t bodies; /* bytes allocated for bodies */
 
@@ -368,7 +369,7 @@ request_step_body(struct conn *c)
 {
 	struct req *r = &c->req;
 	enum code code = C_OK;
-	int n;
+	int n, i = 0;
 
 	conn_body_wait(c, 0);
 	if (!r->continued && conn_unread(c) == 0 && !r->body_done)
@@ -379,7 +380,8 @@ request_step_body(struct conn *c)
 			break;
 		if (r->body_done)
 			break;
-		n = body_read(c, &code);
+		/* nothing is left here, so the kernel will say what there is */
+		n = i++ < TURNS ? body_read(c, &code) : -1;
 		if (n == -1) {
 			conn_body_wait(c, 1);
 			return conn_flush(c) == 0 ? WANT_READ | WANT_WRITE

@@ -1,15 +1,22 @@
 # SPDX-License-Identifier: ISC
 """HTTP as strangers speak it: framing, targets, order of the checks, bodies,
 time-outs, pools.  Tests are named by the fault case that they hold down."""
+import contextlib
 import json
+import mmap
 import os
+import signal
 import socket
+import struct
+import subprocess
+import sys
+import tempfile
 import threading
 import time
 
 from abxtest import (ADMIN, ALICE, AUTH, LONG, READ, ROOT, SLOW, WRITE, Case,
-                     Conn, fds, hardened_only, needs_root, quoted, timeout,
-                     until)
+                     Conn, fds, hardened_only, needs_root, proc_stat, quoted,
+                     timeout, until)
 
 HOST = b"Host: localhost\r\n"
 AUTHZ = b"Authorization: Bearer " + ADMIN.encode() + b"\r\n"
@@ -843,6 +850,39 @@ class SlowClients(Http):
         self.under(sorted(with_head)[95], 0.3 * SLOW, "seconds, 95th of 100")
 
 
+class SlowReaders(Http):
+    @classmethod
+    def conf(cls, w):
+        return {"rules": rules(w), "http": {"idle_timeout": "2s"}}
+
+    @staticmethod
+    def all_of(c, got):
+        try:
+            while part := c.s.recv(1 << 20):
+                got += len(part)
+        except ConnectionResetError:
+            pass
+        return got
+
+    def test_a_download_that_nobody_reads(self):
+        """What the client takes in restarts the clock, nothing else does."""
+        size = 64 << 20
+        with open(self.world.w + "/big", "wb") as f:
+            f.truncate(size)
+        with Conn(self.svc, rcvbuf=4096) as deaf, \
+                Conn(self.svc, rcvbuf=65536) as slow:
+            for c in (deaf, slow):
+                c.send(self.svc.build(
+                    "GET", "/files/download-stream?path=big"))
+                self.eq(c.head()[0], 200)
+            began, got = time.monotonic(), len(slow.buf)
+            while time.monotonic() - began < 7:
+                got += len(slow.s.recv(1 << 16))
+                time.sleep(0.1)
+            self.under(self.all_of(deaf, 0), size // 2, "bytes, too late")
+            self.eq(self.all_of(slow, got), size, "bytes, slowly")
+
+
 class Pools(Http):
     @classmethod
     def conf(cls, w):
@@ -886,6 +926,27 @@ class Pools(Http):
         for c in held:
             c.close()
 
+    def test_who_does_not_listen_keeps_nobody_out(self):
+        """Strangers who ask on and on and read no answer give way."""
+        ask = (b"GET /capabilities HTTP/1.1\r\n" + HOST + b"\r\n") * 1000
+        held = [Conn(self.svc, rcvbuf=2048) for _ in range(4)]
+        for c in held:
+            c.s.setblocking(False)
+        last = time.monotonic()
+        while time.monotonic() - last < 0.5 * SLOW:
+            for c in held:
+                try:
+                    c.s.send(ask)
+                    last = time.monotonic()
+                except BlockingIOError:
+                    pass
+            time.sleep(0.01)
+        for _ in range(8):
+            self.ok(self.svc.get("/health", token=None))
+            self.ok(self.svc.stat("a.txt"))
+        for c in held:
+            c.close()
+
     def test_busy(self):
         """All connections at work: 503 with Retry-After, health answers."""
         with open(self.world.w + "/big", "wb") as f:
@@ -907,6 +968,83 @@ class Pools(Http):
             c.close()
         self.eq(until(5, lambda: self.svc.stat("a.txt").status == 200), True,
                 "room again")
+
+
+# sends the same request over and over, and counts the bytes that come back
+FLOOD = """
+import mmap, socket, struct, sys, threading
+s = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+count, n, buf = mmap.mmap(0, 8), 0, bytearray(1 << 20)
+def ask():
+    try:
+        while True:
+            s.sendall(sys.argv[2].encode() * 4000)
+    except OSError:
+        pass
+threading.Thread(target=ask, daemon=True).start()
+while k := s.recv_into(buf):
+    n += k
+    count[:8] = struct.pack("q", n)
+"""
+
+
+class Turns(Http):
+    """However much one client asks, another has its turn."""
+
+    @contextlib.contextmanager
+    def stopped(self):
+        """So that the listener finds all of it at once."""
+        pid = self.svc.kid("abx-listener")
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            until(5, lambda: proc_stat(pid)[2] == "T", 0.001)
+            yield
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+    def test_many_refusals(self):
+        """A client that is refused as fast as it asks, and asks at once."""
+        ask, between = b"GET /capabilities HTTP/1.1\r\n" + HOST + b"\r\n", []
+        with tempfile.TemporaryFile() as f, Conn(self.svc) as c:
+            f.truncate(8)
+            count = mmap.mmap(f.fileno(), 8)
+            flood = subprocess.Popen(
+                [sys.executable, "-c", FLOOD, str(self.svc.port), ask],
+                stdin=f)
+            try:
+                self.eq(until(20, lambda: any(count[:8])), True, "it floods")
+                for _ in range(100):
+                    began = struct.unpack("q", count[:8])[0]
+                    c.send(ask)
+                    size = len(c.reply().raw)
+                    between.append(
+                        (struct.unpack("q", count[:8])[0] - began) // size)
+                    time.sleep(0.005)
+            finally:
+                flood.kill()
+                flood.wait()
+        self.under(sorted(between)[50], 1000, "answers to the other client "
+                   f"while this one waits for one: {sorted(between)}")
+
+    def test_many_connects(self):
+        """Of many who connect at once, the first are dropped for the last;
+        who was there before is served meanwhile."""
+        early = 0
+        for _ in range(10):
+            with Conn(self.svc) as one, contextlib.ExitStack() as held:
+                one.send(self.svc.build("GET", "/capabilities"))
+                self.ok(one.reply())
+                with self.stopped():
+                    many = [held.enter_context(Conn(self.svc))
+                            for _ in range(200)]
+                    one.send(self.svc.build("GET", "/files/stat?path="))
+                one.more()
+                many[100].s.setblocking(False)
+                try:
+                    many[100].s.recv(1)
+                except BlockingIOError:
+                    early += 1
+        self.eq(early > 0, True, "answered before all were accepted")
 
 
 class ClientGone(Http):
