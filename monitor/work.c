@@ -24,16 +24,6 @@ facts_of(const struct req *r, size_t path)
 	return &r->facts[r->dec.paths[path].item];
 }
 
-/* The caller's own spelling of a path parameter. */
-static const char *
-spelling(const struct req *r, const char *name)
-{
-	const char *s = ask_text(r, name);
-
-	return s[0] != '\0' || r->dec.npaths == 0 ? s
-						  : r->dec.paths[0].canonical;
-}
-
 void
 work_send(
     struct req *r, struct peer *p, uint16_t type, int fd, const struct wbuf *w)
@@ -115,7 +105,7 @@ answer_file(struct req *r, const struct facts *f, int *fd)
 	a.mtime_ns = f->mtime_ns;
 	a.dev = f->dev;
 	a.ino = f->ino;
-	a.body = strdup(spelling(r, "path"));
+	a.body = strdup(plan_spelling(&r->plan, "path"));
 	answer_send(r, &a, *fd);
 	*fd = -1;
 	ans_clear(&a);
@@ -201,7 +191,7 @@ work_stat(struct req *r, int *fd)
 	e.name = *name == '\0' ? "/" : name;
 	e.namelen = strlen(e.name);
 	wbuf_init(&w, 64 * 1024);
-	entry_put(&w, spelling(r, "path"), 0, &e);
+	entry_put(&w, plan_spelling(&r->plan, "path"), 0, &e);
 	answer_json(r, 200, wbuf_text(&w));
 }
 
@@ -215,6 +205,10 @@ work_list(struct req *r, int *fd)
 	struct wbuf w;
 	int64_t depth;
 
+	if (ask_has(r, "sort") && strcmp(ask_text(r, "sort"), "name") != 0) {
+		answer_error(r, C_ARGS_INVALID, "sort", NULL, 0);
+		return;
+	}
 	l.target = p->target;
 	l.flags = p->flags;
 	l.depth = 1;

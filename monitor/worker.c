@@ -117,12 +117,10 @@ worker_put_ans(struct req *r, struct imsg *m)
 static char *
 upload_body(const struct req *r, const struct put_fin *f)
 {
-	const char *path = ask_text(r, "path");
+	const char *path = plan_spelling(&r->plan, "path");
 	char etag[ETAG_SIZE], hex[2 * SHA256_LEN + 1];
 	struct wbuf w;
 
-	if (path[0] == '\0')
-		path = r->dec.paths[0].canonical;
 	etag_make(etag, f->dev, f->ino, f->bytes, f->mtime, f->mtime_ns);
 	wbuf_init(&w, 64 * 1024);
 	json_raw_put(&w, "{\"path\":");
@@ -193,7 +191,7 @@ worker_list_ans(struct req *r, struct imsg *m)
 	if ((!bytes && !watch && ops[r->call.op].stream != S_LIST) ||
 	    r->dec.npaths == 0 || empty_ans(m) == -1)
 		return -1;
-	path = ask_text(r, r->dec.paths[0].param);
+	path = plan_spelling(&r->plan, r->dec.paths[0].param);
 	req_owed(r, NULL);
 	a.kind = bytes ? ANS_BYTES : watch ? ANS_WATCH : ANS_LIST;
 	a.status = 200;
@@ -201,7 +199,7 @@ worker_list_ans(struct req *r, struct imsg *m)
 	if (bytes)
 		path = work_gzip(r, "format") == 1 ? "application/gzip"
 						   : "application/x-tar";
-	a.body = strdup(path[0] != '\0' ? path : r->dec.paths[0].canonical);
+	a.body = strdup(path);
 	answer_send(r, &a, m->fd);
 	m->fd = -1;
 	ans_clear(&a);
@@ -219,14 +217,14 @@ done_body(const struct req *r, const struct done *d)
 		json_raw_put(&w, "{\"deleted\":");
 		json_uint_put(&w, d->count);
 	} else if (r->call.op == OP_files_move || r->call.op == OP_files_copy) {
-		s = ask_text(r, "src");
+		s = plan_spelling(&r->plan, "src");
 		json_raw_put(&w, "{\"src\":");
 		json_str_put(&w, s, strlen(s));
-		s = ask_text(r, "dst");
+		s = plan_spelling(&r->plan, "dst");
 		json_raw_put(&w, ",\"dst\":");
 		json_str_put(&w, s, strlen(s));
 	} else {
-		s = ask_text(r, "path");
+		s = plan_spelling(&r->plan, "path");
 		json_raw_put(&w, "{\"path\":");
 		json_str_put(&w, s, strlen(s));
 	}

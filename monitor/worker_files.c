@@ -37,12 +37,10 @@ diff_put(struct wbuf *w, const char *path, const struct edit_fin *f, size_t n)
 static char *
 edit_body(const struct req *r, const struct edit_fin *f, size_t n)
 {
-	const char *path = ask_text(r, "path");
+	const char *path = plan_spelling(&r->plan, "path");
 	char etag[ETAG_SIZE];
 	struct wbuf w;
 
-	if (path[0] == '\0')
-		path = r->dec.paths[0].canonical;
 	etag_make(etag, f->dev, f->ino, f->size, f->mtime, f->mtime_ns);
 	wbuf_init(&w, 80 * 1024);
 	json_raw_put(&w, "{\"path\":");
@@ -87,12 +85,10 @@ worker_edit_ans(struct req *r, struct imsg *m)
 static char *
 pack_body(const struct req *r, const char *param, const struct pack_fin *f)
 {
-	const char *path = ask_text(r, param);
+	const char *path = plan_spelling(&r->plan, param);
 	struct wbuf w;
 	size_t i;
 
-	if (path[0] == '\0')
-		path = r->dec.paths[r->dec.npaths - 1].canonical;
 	wbuf_init(&w, 88 * 1024);
 	json_raw_put(&w, "{\"path\":");
 	json_str_put(&w, path, strlen(path));

@@ -590,6 +590,19 @@ priv_free(struct plan_priv *priv)
 	free(priv);
 }
 
+const char *
+plan_spelling(const struct plan *plan, const char *param)
+{
+	const struct plan_priv *priv = plan->priv;
+	size_t i;
+
+	for (i = 0; priv != NULL && i < priv->nvalues; i++)
+		if (priv->values[i].text != NULL &&
+		    strcmp(priv->values[i].param->name, param) == 0)
+			return priv->values[i].text;
+	return "";
+}
+
 void
 plan_clear(struct plan *plan)
 {

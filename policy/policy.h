@@ -278,6 +278,9 @@ struct plan {
 /* 0, or -1 out of memory.  The policy and the call must outlive the plan. */
 int policy_plan(const struct policy *, const struct call *, struct plan *);
 void plan_clear(struct plan *);
+/* A path parameter as the caller spelled it, in base64 or not; borrowed, ""
+ * when it was not given.  What an answer may name a path by. */
+const char *plan_spelling(const struct plan *, const char *param);
 
 /* A decided path parameter. */
 struct dpath {

@@ -248,6 +248,48 @@ class Copies(FileOps):
             self.eq(f.read(6), b"middle")
 
 
+class Spellings(FileOps):
+    """A path in base64 is answered as the caller spelled it, like any other:
+    never as it really lies."""
+
+    @classmethod
+    def fill(cls, w):
+        w.put("w/real/d/a.txt", "hello")
+        w.link("w/way", w / "w/real")
+
+    def ask(self, op, want=(200, 201), headers=None, **args):
+        for name in [n for n in args if n.endswith("_base64")]:
+            args[name] = base64.b64encode(args[name].encode()).decode()
+        a = self.svc.rpc(op, args)
+        self.among(a.status, want)
+        self.eq("/real" in a.body.decode(), False, f"{op}: {a.body}")
+        return a.json
+
+    def test_all(self):
+        d, f = "way/d", "way/d/a.txt"
+        self.eq(self.ask("files.stat", path_base64=f)["path"], f)
+        self.eq(self.ask("files.download", path_base64=f)["path"], f)
+        got = self.ask("files.list", path_base64=d)
+        self.eq((got["path"], got["entries"][0]["path"]), (d, f))
+        for kind, pattern in ("name", "a.*"), ("content", "hello"):
+            got = self.ask("files.search", root_base64=d, kind=kind,
+                           pattern=pattern)
+            self.eq([m["path"] for m in got["matches"]], [f], kind)
+        got = self.ask("files.edit", path_base64=f, dry_run=True,
+                       edits=[{"find": "hello", "replace": "bye"}])
+        self.eq((got["path"], got["diff"].split("\n")[0]), (f, "--- " + f))
+        self.eq(self.ask("files.upload", path_base64="way/u",
+                         content="x")["path"], "way/u")
+        self.eq(self.ask("files.mkdir", path_base64="way/m"),
+                {"path": "way/m"})
+        self.eq(self.ask("files.copy", src_base64=f, dst_base64="way/c"),
+                {"src": f, "dst": "way/c"})
+        self.eq(self.ask("files.move", src_base64="way/c",
+                         dst_base64="way/e"), {"src": "way/c", "dst": "way/e"})
+        self.eq(self.ask("files.archive", sources=[d],
+                         dest_base64="way/o.tar")["path"], "way/o.tar")
+
+
 class Edits(FileOps):
     def edit(self, path, *edits, **more):
         return self.svc.rpc("files.edit", {"path": path, "edits": [

@@ -596,6 +596,7 @@ class Download(Files):
         r = self.svc.rpc("files.stat", {"path_base64": base64.b64encode(
             b"\xff\x01-x").decode()})
         self.eq(self.ok(r).json["size"], 3)
+        self.eq(r.json["path"], "\ufffd\x01-x", "as the caller spelled it")
 
     def test_T030_download_header(self):
         for name in ('a"; filename=evil.html', "new\nline"):
@@ -669,6 +670,8 @@ class Lists(Files):
         self.eq((len(r["entries"]), r["truncated"]), (3, False))
         r = self.ok(self.svc.list("kinds", "&max_entries=2")).json
         self.eq((len(r["entries"]), r["truncated"]), (2, True))
+        self.refused(self.svc.list("kinds", "&sort=size"), 400,
+                     "args.invalid")
         r = self.ok(self.svc.list("kinds", "&sort=name")).json
         self.eq([e["name"] for e in r["entries"]], ["d", "f", "l"])
 
