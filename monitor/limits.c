@@ -1,10 +1,12 @@
 /*
  * SPDX-License-Identifier: ISC
  *
- * Token buckets and concurrency counters, keyed by principal and the selector
- * of the winning statement.  Buckets live in a bounded table; one that is full
- * again and holds no slot is forgotten first.
+ * Token buckets and concurrency counters, keyed by principal, the selector of
+ * the winning statement and its rate.  Buckets live in a bounded table; one
+ * that is full again and holds no slot is forgotten first.
  */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +18,7 @@
 
 struct limit_slot {
 	struct limit_slot *next;
-	char *key; /* principal NUL selector, as one allocation */
+	char *key; /* principal NUL selector NUL rate, as one allocation */
 	size_t keylen;
 	uint32_t used;	/* concurrency */
 	double tokens;	/* left in the bucket */
@@ -78,17 +80,30 @@ sweep(uint64_t now)
 		}
 }
 
-static struct limit_slot *
-slot_get(const char *who, const char *sel, uint64_t now)
+/* Statements of one selector with another rate are another bucket: what one
+ * gains in a second may be what the other has for an hour. */
+static char *
+key_of(const char *who, const struct decision *d, size_t *n)
 {
-	size_t wl = strlen(who), sl = strlen(sel), n = wl + sl + 1, b;
+	char *key;
+	int len;
+
+	len = asprintf(&key, "%s%c%s%c%" PRIu32 "/%" PRIu64, who, 0,
+	    d->limit_key == NULL ? "" : d->limit_key, 0, d->rate_count,
+	    d->rate_period_ms);
+	*n = (size_t)len;
+	return len == -1 ? NULL : key;
+}
+
+static struct limit_slot *
+slot_get(const char *who, const struct decision *d, uint64_t now)
+{
 	struct limit_slot *s;
+	size_t n, b;
 	char *key;
 
-	if ((key = malloc(n)) == NULL)
+	if ((key = key_of(who, d, &n)) == NULL)
 		return NULL;
-	memcpy(key, who, wl + 1);
-	memcpy(key + wl + 1, sel, sl);
 	b = hash(key, n);
 	for (s = table[b]; s != NULL; s = s->next)
 		if (s->keylen == n && memcmp(s->key, key, n) == 0) {
@@ -120,7 +135,7 @@ limit_take(struct req *r, uint32_t *retry)
 	*retry = 1;
 	if (d->rate_count == 0 && d->concurrency == 0)
 		return C_OK;
-	s = slot_get(r->who.id, d->limit_key == NULL ? "" : d->limit_key, now);
+	s = slot_get(r->who.id, d, now);
 	if (s == NULL)
 		return C_SRV_UNAVAILABLE;
 	if (d->rate_count != 0) {

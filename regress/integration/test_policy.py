@@ -372,6 +372,10 @@ class Limits(Case):
             {"allow": "files.list", "paths": w.w,
              "limits": {"rate": "2/s", "max_entries": 2}},
             {"allow": "files.download", "paths": w.w},
+            {"allow": "files.search", "paths": w.w,
+             "limits": {"rate": "10000/min"}},
+            {"allow": "files.search", "paths": w.r,
+             "limits": {"rate": "2/h"}},
             {"allow": "core.check"},
             {"allow": "commands.run", "commands": {
                 "allow": ["sleep {int}", "true"], "cwd": w.w,
@@ -392,6 +396,17 @@ class Limits(Case):
             self.svc.rpc("core.check", {"op": "files.stat", "args": {
                 "path": "a.txt"}}, token=GUEST)
         self.ok(self.svc.stat("a.txt", token=GUEST))
+
+    def test_rules_of_one_selector(self):
+        """A lenient rate elsewhere fills no other rule's bucket."""
+        got = {self.world.w: [], self.world.r: []}
+        for _ in range(3):
+            for root, status in got.items():
+                status.append(self.svc.rpc("files.search", {
+                    "root": root, "pattern": "*", "kind": "name"},
+                    token=ALICE).status)
+            time.sleep(0.1)
+        self.eq(list(got.values()), [[200] * 3, [200, 200, 429]])
 
     def test_a_bucket_fills_again(self):
         got = [self.svc.list(".", token=ALICE).status for _ in range(4)]
