@@ -52,6 +52,11 @@ enum proc_kind {
 	PROC_COUNT
 };
 
+/* The number of a request towards pathd and execd says in its upper bits whose
+ * it is, 0 nobody's; pathd is fair by it and knows no more of callers. */
+#define ID_OWNER_SHIFT 48
+#define ID_OWNER(id) ((id) >> ID_OWNER_SHIFT)
+
 struct msg_row {
 	uint16_t type;
 	const char *name;

@@ -82,8 +82,10 @@ answer_ask(struct req *none, struct imsg *m)
 	}
 	if ((c = principal_of(r)) != C_OK)
 		answer_error(r, c, NULL, NULL, 0);
-	else
+	else {
+		req_own(r);
 		step_plan(r);
+	}
 	return 0;
 }
 

@@ -171,6 +171,9 @@ int listener_is_deaf(void);
 struct req *req_new(uint64_t lid);
 struct req *req_by_lid(uint64_t lid);
 struct req *req_by_rid(uint64_t rid);
+/* The caller is known: its number says from now on whose it is, so that pathd
+ * can be fair.  Before anybody was asked anything. */
+void req_own(struct req *);
 size_t req_count(void);
 /* A number towards the workers that no request has. */
 uint64_t req_number(void);

@@ -71,6 +71,36 @@ req_number(void)
 	return next_rid++;
 }
 
+/* One of 65535, from the caller's id; two that share one share a share. */
+static uint64_t
+owner_of(const char *id)
+{
+	uint32_t h = 2166136261U;
+
+	while (*id != '\0')
+		h = (h ^ (unsigned char)*id++) * 16777619U;
+	return h % 65535 + 1;
+}
+
+static void
+unlink_rid(struct req *r)
+{
+	struct req **p;
+
+	for (p = &by_rid[r->rid % BUCKETS]; *p != r; p = &(*p)->rnext)
+		continue;
+	*p = r->rnext;
+}
+
+void
+req_own(struct req *r)
+{
+	unlink_rid(r);
+	r->rid |= owner_of(r->who.id) << ID_OWNER_SHIFT;
+	r->rnext = by_rid[r->rid % BUCKETS];
+	by_rid[r->rid % BUCKETS] = r;
+}
+
 size_t
 req_count(void)
 {
@@ -162,12 +192,8 @@ req_orphan(struct req *r)
 static void
 unlink_req(struct req *r)
 {
-	struct req **p;
-
 	unlink_lid(r);
-	for (p = &by_rid[r->rid % BUCKETS]; *p != r; p = &(*p)->rnext)
-		continue;
-	*p = r->rnext;
+	unlink_rid(r);
 	live--;
 }
 

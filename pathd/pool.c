@@ -417,18 +417,29 @@ worker_get(void)
 
 /* ---- who is next ---- */
 
-/* Uploads leave some workers to others, and where there are several roots a
- * single one leaves half of them. */
+/* Is there one more, also for others when the caller has some already? */
+static int
+leaves(size_t used, size_t max, size_t own)
+{
+	return used + (own > 0 ? POOL_SHARE : 0) < max;
+}
+
+/* Uploads leave some workers to others, where there are several roots a single
+ * one leaves half of them, and a caller some of any kind: his clients may be
+ * as slow as they like. */
 static int
 task_may_run(const struct task *t)
 {
-	size_t i, puts = 0, same = 0, watches = 0, all = 0;
+	size_t i, puts = 0, same = 0, watches = 0, all = 0, own = 0;
+	int watch = t->type == MP_WATCH;
 	const struct task *u;
 
 	for (i = 0; i < POOL_MAX; i++) {
 		all += pool.w[i].state == W_DEAD;
 		if ((u = pool.w[i].task) == NULL)
 			continue;
+		own += (u->type == MP_WATCH) == watch &&
+		       ID_OWNER(u->id) == ID_OWNER(t->id);
 		if (u->type == MP_WATCH) {
 			watches++;
 			continue;
@@ -437,12 +448,12 @@ task_may_run(const struct task *t)
 		puts += task_begins(u) == MP_PUT_ANS;
 		same += u->root == t->root;
 	}
-	if (t->type == MP_WATCH)
-		return watches < POOL_WATCH;
-	if (all >= POOL_WORK ||
-	    (task_begins(t) == MP_PUT_ANS && puts >= POOL_PUTS))
+	if (watch)
+		return leaves(watches, POOL_WATCH, own);
+	if (!leaves(all, POOL_WORK, own) ||
+	    (task_begins(t) == MP_PUT_ANS && !leaves(puts, POOL_PUTS, own)))
 		return 0;
-	return pool.pd->roots.n < 2 || same < POOL_WORK / 2;
+	return pool.pd->roots.n < 2 || leaves(same, POOL_WORK / 2, own);
 }
 
 static struct task *

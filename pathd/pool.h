@@ -15,8 +15,9 @@
 struct chan;
 struct event_base;
 
-#define POOL_MAX 32    /* workers, those that hang included */
+#define POOL_MAX 40    /* workers, those that hang included */
 #define POOL_WATCH 16  /* that only wait for something to happen */
+#define POOL_SHARE 4   /* that one caller leaves to the others */
 #define POOL_KEEP 2    /* idle ones that stay */
 #define POOL_QUEUE 128 /* jobs that wait */
 

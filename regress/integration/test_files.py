@@ -15,9 +15,9 @@ import threading
 import time
 import unittest
 
-from abxtest import (ADMIN, ASAN, LONG, MARKER, READ, ROOT, SLOW, WRITE, Case,
-                     Conn, World, comm, family, needs_root, proc_stat, quoted,
-                     rss, still_there, timeout, until)
+from abxtest import (ADMIN, ALICE, ASAN, BOB, LONG, MARKER, READ, ROOT, SLOW,
+                     WRITE, Case, Conn, World, comm, family, needs_root,
+                     proc_stat, quoted, rss, still_there, timeout, until)
 
 GIB = 1 << 30
 
@@ -1057,6 +1057,50 @@ class Changes(Files):
             f"{os.listdir(w.outside)}")
         self.eq(w.get("outside/secret.txt"), MARKER.encode())
         self.eq([f for f in os.listdir(w.outside) if f.startswith("x")], [])
+
+
+class Shares(Case):
+    """One caller may have all that its limits let it have, and not be in
+    everybody's way."""
+
+    @classmethod
+    def fill(cls, w):
+        w.put("w/big", b"\0" * (8 << 20))
+
+    @classmethod
+    def conf(cls, w):
+        return {"rules": [{"allow": ["files.*"],
+                           "paths": {"roots": [w.w, w.r]}}]}
+
+    def slow(self, token, method, target, body=None, **headers):
+        """As many at once as a caller gets, of clients that do nothing."""
+        for _ in range(8):
+            c = Conn(self.svc, rcvbuf=2048)
+            self.addCleanup(c.close)
+            c.send(self.svc.build(method, target, body, token=token,
+                                  headers=headers))
+
+    def test_slow_clients_of_one_caller(self):
+        w = self.world.w
+        for method, target, body in (
+                ("GET", "/files/export?path=" + quoted(w), None),
+                ("PUT", "/files/upload-stream?path=" + quoted(w + "/slow"),
+                 b"")):
+            for token in ALICE, ADMIN:
+                more = {} if body is None else {"Content-Length": "100000"}
+                self.slow(token, method, target, body, **more)
+            time.sleep(0.3)
+            for r in (self.svc.list(w + "/sub", token=BOB),
+                      self.svc.upload(w + "/new", b"x", token=BOB)):
+                self.under(r.status, 300, r)
+                self.under(r.secs, 1.5 * SLOW, f"seconds behind {method}")
+
+    def test_watches_of_one_caller(self):
+        target = "/files/watch?path=" + quoted(self.world.w)
+        self.slow(ALICE, "GET", target)
+        with Conn(self.svc) as c:
+            c.send(self.svc.build("GET", target, token=BOB))
+            self.eq(c.head()[0], 200)
 
 
 class Streams(Files):
