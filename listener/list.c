@@ -129,7 +129,10 @@ sort(struct listing *l)
 	if (l->nitems == 0)
 		return 0;
 	sort_names = l->names.p;
-	qsort(l->items, l->nitems, sizeof(*l->items), compare);
+	/* qsort(3) asks the kernel for the size of memory when there are more
+	 * than a few, which the filter of this process takes for an attack */
+	if (heapsort(l->items, l->nitems, sizeof(*l->items), compare) == -1)
+		return -1;
 	wbuf_init(&w, SORT_MAX);
 	wput_raw(&w, l->text.p, l->head);
 	for (i = 0; i < l->nitems; i++) {

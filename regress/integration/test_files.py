@@ -664,6 +664,13 @@ class Lists(Files):
         self.eq((s["name"], s["path"], s["type"], s["size"]),
                 ("f", "kinds/f", "file", 5))
 
+    def test_sorted(self):
+        """Few and many; the order of a directory is another one."""
+        for n in (1, 2, 30, 50, 1000, 10_000):
+            r = self.ok(self.svc.list("huge", f"&max_entries={n}&sort=name"))
+            names = [e["name"] for e in r.json["entries"]]
+            self.eq((names == sorted(names), len(set(names))), (True, n))
+
     def test_empty_and_exact(self):
         self.eq(self.ok(self.svc.list("none")).json["entries"], [])
         r = self.ok(self.svc.list("kinds", "&max_entries=3")).json
