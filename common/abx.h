@@ -23,6 +23,11 @@
 #define ABX_MAX_ROLES 32 /* roles of one principal */
 #define ABX_REQID_LEN 24 /* "r-" and 22 base64url characters, no NUL */
 
+/* RLIMIT_CORE in bytes: too few for a file, and where core_pattern names a
+ * program, the one value with which the kernel does not start it
+ * (do_coredump in its fs/coredump.c; with 0 it does, core(5)) */
+#define ABX_NO_CORE 1
+
 /* how long a session's sandbox is kept in which nothing runs */
 #define ABX_SESSION_IDLE_MS 600000
 

@@ -347,13 +347,25 @@ jail_seccomp(const struct jail_call *calls, int deny_list)
 	seccomp_release(ctx);
 }
 
+void
+jail_no_core(void)
+{
+	struct rlimit rl = {ABX_NO_CORE, ABX_NO_CORE};
+
+	if (setrlimit(RLIMIT_CORE, &rl) == 0)
+		return;
+	/* a lower hard limit there was before */
+	rl.rlim_cur = rl.rlim_max = 0;
+	if (errno != EPERM || setrlimit(RLIMIT_CORE, &rl) == -1)
+		fatal("RLIMIT_CORE");
+}
+
 /* ---- the rest ---- */
 
 void
 jail_parent(pid_t ppid)
 {
 	struct pollfd p = {ABX_FD_PARENT, 0, 0};
-	struct rlimit core = {0, 0};
 
 	/* a uid change clears it, so this comes after */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == -1)
@@ -361,8 +373,7 @@ jail_parent(pid_t ppid)
 	if (ppid != 0 ? getppid() != ppid
 		      : poll(&p, 1, 0) == 1 && (p.revents & POLLHUP) != 0)
 		_exit(1); /* it died before that */
-	if (setrlimit(RLIMIT_CORE, &core) == -1)
-		fatal("RLIMIT_CORE");
+	jail_no_core();
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == -1)
 		fatal("PR_SET_NO_NEW_PRIVS");
 }

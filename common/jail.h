@@ -57,6 +57,9 @@ void jail_seccomp(const struct jail_call *, int deny_list);
 /* no_new_privs, DUMPABLE 0, RLIMIT_CORE 0, PDEATHSIG KILL and a check that
  * the parent (ppid, 0: fd 3) is alive. */
 void jail_parent(pid_t ppid);
+/* No core of this process and of what it starts, in no file and for no program
+ * of the host (ABX_NO_CORE).  Fatal on failure. */
+void jail_no_core(void);
 /* Empty root when asked for, then ids and capabilities. */
 void jail_drop(const struct jail *, int root, uid_t, gid_t);
 /* Parent check, no_new_privs, Landlock, DUMPABLE 0, seccomp, in this order;

@@ -9,6 +9,7 @@
 
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -67,7 +68,7 @@ const struct jail_call filter_execd[] = {
     {"ioctl", 1, 1, LOW32, TIOCSTI}, {"ioctl", 1, 1, LOW32, TIOCLINUX},
     {NULL, 0, 0, 0, 0}};
 
-/* A refusal with conditions: all of them must hold. */
+/* A refusal with conditions, all of which must hold. */
 struct cond {
 	unsigned arg;
 	enum scmp_compare op;
@@ -146,6 +147,13 @@ static const struct rule rules_nofork[] = {
     {"clone", -1, 1, {{0, SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0}}},
 };
 
+/* The core limit stays what it is, ABX_NO_CORE.  Who lowers it wants what he
+ * has, and some end when they may not: it succeeds. */
+static const struct rule rules_core[] = {
+    {"setrlimit", -1, 1, {INT_IS(0, RLIMIT_CORE)}},
+    {"prlimit64", -1, 2, {INT_IS(1, RLIMIT_CORE), {2, SCMP_CMP_NE, 0, 0}}},
+};
+
 static int
 add_rule(scmp_filter_ctx ctx, int err, const struct rule *r)
 {
@@ -173,12 +181,12 @@ add_rule(scmp_filter_ctx ctx, int err, const struct rule *r)
 }
 
 static int
-add_rules(scmp_filter_ctx ctx, const struct rule *r, size_t n)
+add_rules(scmp_filter_ctx ctx, int err, const struct rule *r, size_t n)
 {
 	size_t i;
 
 	for (i = 0; i < n; i++)
-		if (add_rule(ctx, EPERM, &r[i]) == -1)
+		if (add_rule(ctx, err, &r[i]) == -1)
 			return -1;
 	return 0;
 }
@@ -255,8 +263,10 @@ build_list(struct xl_filter *f)
 
 	if ((ctx = context()) == NULL)
 		return -1;
-	if (add_denied(ctx) == 0 && add_rules(ctx, rules, nitems(rules)) == 0 &&
-	    add_rules(ctx, rules_none, nitems(rules_none)) == 0)
+	if (add_denied(ctx) == 0 &&
+	    add_rules(ctx, EPERM, rules, nitems(rules)) == 0 &&
+	    add_rules(ctx, 0, rules_core, nitems(rules_core)) == 0 &&
+	    add_rules(ctx, EPERM, rules_none, nitems(rules_none)) == 0)
 		rc = export(ctx, f);
 	seccomp_release(ctx);
 	return rc;
@@ -270,7 +280,7 @@ build_nofork(struct xl_filter *f)
 
 	if ((ctx = context()) == NULL)
 		return -1;
-	if (add_rules(ctx, rules_nofork, nitems(rules_nofork)) == 0)
+	if (add_rules(ctx, EPERM, rules_nofork, nitems(rules_nofork)) == 0)
 		rc = export(ctx, f);
 	seccomp_release(ctx);
 	return rc;

@@ -20,6 +20,7 @@
 #include <cap-ng.h>
 
 #include "common/abx.h"
+#include "common/jail.h"
 #include "common/log.h"
 #include "monitor/parent.h"
 
@@ -180,7 +181,6 @@ main(int argc, char **argv)
 {
 	static struct parent p;
 	static struct load first;
-	struct rlimit core = {0, 0};
 
 	log_init("abxd", 0);
 	p.policy = p.control = -1;
@@ -191,8 +191,7 @@ main(int argc, char **argv)
 	umask(022);
 	if ((p.libdir = own_dir()) == NULL)
 		fatal("strdup");
-	if (setrlimit(RLIMIT_CORE, &core) == -1)
-		fatal("RLIMIT_CORE");
+	jail_no_core();
 	raise_nofile();
 	sock_environ();
 	first.policy = -1;

@@ -22,6 +22,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/abx.h"
 #include "common/codes.h"
 #include "execd/launch/ns.h"
 
@@ -237,11 +238,16 @@ limit(int which, uint64_t soft, uint64_t hard)
 	return setrlimit(which, &rl);
 }
 
+int
+init_no_core(void)
+{
+	return limit(RLIMIT_CORE, ABX_NO_CORE, ABX_NO_CORE);
+}
+
 static int
 limits(const struct xl_run *x)
 {
-	if (limit(RLIMIT_CORE, 0, 0) == -1 ||
-	    limit(RLIMIT_NOFILE, x->nofile, x->nofile) == -1)
+	if (limit(RLIMIT_NOFILE, x->nofile, x->nofile) == -1)
 		return -1;
 	/* a second more until the KILL, so that XCPU can be handled */
 	if (x->cpu_s != 0 && limit(RLIMIT_CPU, x->cpu_s, x->cpu_s + 1) == -1)

@@ -504,7 +504,8 @@ main(int argc, char **argv)
 	}
 	take_descriptors();
 	/* while our own files in /proc are still ours */
-	if (init_victim() == -1 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == -1 ||
+	if (init_victim() == -1 || init_no_core() == -1 ||
+	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == -1 ||
 	    prctl(PR_SET_NAME, "abx-launch", 0, 0, 0) == -1 ||
 	    init_signals() == -1 || signals() == -1)
 		leave(1);

@@ -25,6 +25,9 @@ int init_quotas(void);
 /* Make this process and what it starts the first to go when the host is out of
  * memory: what commands share or keep in memory files has no limit. */
 int init_victim(void);
+/* No core of this process or of what it starts, in no file and for no program
+ * of the host; commands cannot change it (filter.c). */
+int init_no_core(void);
 /* Default actions for all signals, and all blocked: a program inherits the
  * first, and starts with none blocked. */
 int init_signals(void);

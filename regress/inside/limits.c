@@ -146,6 +146,7 @@ try_limits(void)
 {
 	raise_limit("nofile", RLIMIT_NOFILE);
 	raise_limit("core", RLIMIT_CORE);
+	raise_limit("core:then", RLIMIT_CORE);
 	raise_limit("nproc", RLIMIT_NPROC);
 	raise_limit("data", RLIMIT_DATA);
 	raise_limit("cpu", RLIMIT_CPU);

@@ -140,6 +140,17 @@ run_away(void)
 	sleep(600);
 }
 
+/* By a signal that leaves a core; with n, behind a limit of none. */
+static void
+crash(long n)
+{
+	struct rlimit none = {0, 0};
+
+	if (n != 0 && setrlimit(RLIMIT_CORE, &none) == -1)
+		exit(4);
+	(void)kill(getpid(), SIGSEGV);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -162,6 +173,8 @@ main(int argc, char **argv)
 		sleep((unsigned)m);
 	} else if (strcmp(what, "runaway") == 0)
 		run_away();
+	else if (strcmp(what, "crash") == 0)
+		crash(n);
 	else if (strcmp(what, "mark") == 0) /* as systemd does */
 		return setxattr(argv[2], "trusted.delegate", "1", 1, 0) != 0;
 	else

@@ -145,6 +145,23 @@ sleep 1
 fact runaway_left $(pgrep -c -f abx-eat)
 fact groups_after_runaway $(settled)
 
+# --- a program of the host for cores
+cat >/usr/bin/core-taker <<'END'
+#!/bin/sh
+cat >/srv/core."$1"
+END
+chmod 755 /usr/bin/core-taker
+was=$(cat /proc/sys/kernel/core_pattern)
+echo '|/usr/bin/core-taker %%e.%%p' >/proc/sys/kernel/core_pattern
+eat crash crash 0
+eat crash_none crash 1
+sleep 1
+fact cores_of_commands $(ls /srv | grep -c '^core')
+(ulimit -c 0; abx-eat crash 1)
+sleep 1
+fact cores_of_others $(ls /srv | grep -c '^core')
+echo "$was" >/proc/sys/kernel/core_pattern
+
 # --- execd is killed: what it left is removed, and the next one works
 eat lost hold 8 15 &
 wait_for 'abx-eat hold'
@@ -352,6 +369,7 @@ class Uml(Case):
         self.one_run()
         self.memory()
         self.processes()
+        self.cores()
         self.killed()
         self.bounds()
         self.sums()
@@ -456,6 +474,14 @@ class Uml(Case):
         self.eq((r["timed_out"], r["signal"]), (True, "KILL"), r)
         self.fact("runaway_left", "0")
         self.fact("groups_after_runaway", "0")
+
+    def cores(self):
+        """No command makes the host run something for its core."""
+        for name in ("crash", "crash_none"):
+            r = self.ran(name, None)
+            self.eq((r["signal"], r["exit_code"]), ("SEGV", None), r)
+        self.fact("cores_of_others", "1")
+        self.fact("cores_of_commands", "0")
 
     def killed(self):
         self.fact("groups_before_kill", "1")
