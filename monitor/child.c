@@ -316,6 +316,10 @@ child_start(
 	c->epoch = epoch;
 	c->generation = ++p->generations[kind];
 	c->pid = spawn_child(p, kind, sv[1], argv, child_env);
+	if (c->pid == -1 && kind == PROC_EXECD)
+		fatal("cannot start %s in namespaces of its own (see abxctl "
+		      "doctor)",
+		    name);
 	if (c->pid == -1)
 		fatal("cannot start %s", name);
 	close(sv[1]);

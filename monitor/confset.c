@@ -7,6 +7,7 @@
 #include "monitor/confset.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,6 +95,26 @@ check_users(struct confset *cs)
 		    "default ones)",
 		    what[i], name);
 	}
+}
+
+static void
+check_group(struct confset *cs, const char *key, const char *name)
+{
+	if (name != NULL && getgrnam(name) == NULL)
+		findings_add(&cs->found, FIND_ERROR, "config.user_missing",
+		    cs->files.file, 1, 1, "%s: there is no group %.80s", key,
+		    name);
+}
+
+/* Those that sockets are given to. */
+static void
+check_groups(struct confset *cs)
+{
+	size_t i;
+
+	for (i = 0; i < cs->conf->nlisten; i++)
+		check_group(cs, "listen", cs->conf->listen[i].group);
+	check_group(cs, "control.group", cs->conf->control_group);
 }
 
 static void
@@ -200,6 +221,7 @@ confset_load(struct confset *cs, const struct confset_opts *o)
 	}
 	if (cs->world.root_start)
 		check_users(cs);
+	check_groups(cs);
 	check_state(cs);
 	if (confdirs_protect(&cs->protect, cs->conf, &cs->files,
 		cs->world.root_start, o->env) == -1)

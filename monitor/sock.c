@@ -202,6 +202,15 @@ is_configured(const struct parent *p, int fd)
 	return 0;
 }
 
+static void
+say_unbound(const struct boot_listen *l)
+{
+	if (l->is_unix)
+		log_warn("cannot listen on %s", l->addr);
+	else
+		log_warn("cannot listen on %s port %u", l->addr, l->port);
+}
+
 int
 sock_open(struct parent *p)
 {
@@ -232,8 +241,7 @@ sock_open(struct parent *p)
 		else
 			p->socks[i] = bind_inet(&p->boot.listen[i]);
 		if (p->socks[i] == -1) {
-			log_warn("cannot listen on %s port %u",
-			    p->boot.listen[i].addr, p->boot.listen[i].port);
+			say_unbound(&p->boot.listen[i]);
 			return -1;
 		}
 	}

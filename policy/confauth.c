@@ -147,14 +147,17 @@ secret_from_file(struct cload *cl, const struct node *n, uint8_t digest[32])
 
 	if (cl->w != NULL && cl->w->token_file != NULL)
 		s = cl->w->token_file(n->s, cl->w->arg);
-	if (s != NULL) {
-		len = strlen(s);
-		if (len > 0 && s[len - 1] == '\n')
-			s[len - 1] = '\0';
+	if (s == NULL) {
+		/* why was said of the file itself */
+		conf_find(cl, n, FIND_ERROR, "config.auth_secret_missing",
+		    "the file %.200s cannot be used", n->s);
+		return -1;
 	}
+	len = strlen(s);
+	if (len > 0 && s[len - 1] == '\n')
+		s[len - 1] = '\0';
 	r = secret_hash(cl, n, s, "the file", digest);
-	if (s != NULL)
-		freezero(s, len);
+	freezero(s, len);
 	return r;
 }
 

@@ -261,7 +261,7 @@ static const struct ckey user_keys[] = {
 static const struct ckey control_keys[] = {
     {"group", K_STR, 0, OFF(control_group), .check = check_group},
     {"path", K_STR, 0, OFF(control_path), .check = check_socket},
-    {"readers", K_LIST, 0, OFF(control_readers), .check = check_name},
+    {"readers", K_LATER},
     {NULL},
 };
 static const char *const reload_words[] = {"off", "sighup", NULL};

@@ -99,7 +99,6 @@ conf_free(struct conf *c)
 	strlist_clear(&c->env_digests);
 	free(c->control_path);
 	free(c->control_group);
-	strlist_clear(&c->control_readers);
 	strlist_clear(&c->audit);
 	free(c->state_dir);
 	free(c->workspace_root);

@@ -445,8 +445,12 @@ rule_read(struct cload *cl, const struct node *n)
 	/* Even a rule that is dropped is read, for all its findings. */
 	usable = rule_kind(cl, n, &r) == 0;
 	error = conf_object(cl, n, rule_keys, &r);
+	/* No principals, or all wrong, must not come to mean everyone. */
+	if (!cl->canon && who != NULL && who->type == N_LIST && who->n == 0)
+		conf_findkey(cl, who, FIND_ERROR, "config.empty_rule",
+		    "the rule is for nobody; without \"principals\" it is for "
+		    "everybody");
 	r.flawed = conf_errors(cl) > before;
-	/* Principals that are all wrong must not come to mean everyone. */
 	if (r.flawed && who != NULL && r.principals.n == 0)
 		usable = 0;
 	if (error == 0 && usable && r.sel.n > 0)

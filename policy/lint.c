@@ -295,6 +295,8 @@ lint_reload(struct lint *l)
 {
 	const struct origin *at = &l->c->rules->auth_at;
 
+	if (at->file == NULL)
+		at = &l->c->rules->listen_at;
 	if (l->c->reload != RELOAD_OFF && l->c->open_mode)
 		findings_add(l->f, FIND_WARN, "config.reload_enabled_open",
 		    at->file == NULL ? "configuration" : at->file, at->line,

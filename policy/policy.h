@@ -130,7 +130,6 @@ struct conf {
 	int reload;	     /* enum conf_reload */
 	char *control_path;  /* NULL: "control" in the run directory */
 	char *control_group; /* NULL: that of root */
-	struct strlist control_readers; /* users that may ask for the status */
 	char *users[5]; /* listener, monitor, run, proxy, helper */
 	int sandbox_enabled;
 	uint64_t tmp_size;

@@ -383,11 +383,40 @@ talk_json(struct talk *c)
 	return j;
 }
 
+/* What the details add for people, in brackets: the author's reason, the
+ * layer, the rules of the command policy, the argument that is wrong. */
+static void
+error_details(const json_t *j, const char *code, char *out, size_t size)
+{
+	const json_t *d = json_object_get(j, "details"), *rule;
+	const char *words[8] = {
+	    json_string_value(json_object_get(d, "reason")),
+	    json_string_value(json_object_get(d, "layer")),
+	    strncmp(code, "args.", 5) == 0
+		? json_string_value(json_object_get(d, "param"))
+		: NULL,
+	};
+	size_t i, n = 3;
+
+	json_array_foreach(json_object_get(d, "rules"), i, rule)
+		if (n < nitems(words))
+			words[n++] = json_string_value(rule);
+	out[0] = '\0';
+	for (i = 0; i < n; i++)
+		if (words[i] != NULL) {
+			strlcat(out, out[0] == '\0' ? " (" : ", ", size - 1);
+			strlcat(out, words[i], size - 1);
+		}
+	if (out[0] != '\0')
+		strlcat(out, ")", size);
+}
+
 int
 talk_error(struct talk *c)
 {
 	json_t *j = talk_json(c);
 	const char *code, *text;
+	char more[512];
 
 	if (j == NULL)
 		return CTL_UNREACHED;
@@ -395,8 +424,11 @@ talk_error(struct talk *c)
 	text = json_string_value(json_object_get(j, "error"));
 	if (code == NULL)
 		show_complaint("HTTP status %u", c->head.status);
-	else
-		show_complaint("%s: %s", code, text == NULL ? "" : text);
+	else {
+		error_details(j, code, more, sizeof(more));
+		show_complaint(
+		    "%s: %s%s", code, text == NULL ? "" : text, more);
+	}
 	json_decref(j);
 	return code == NULL ? CTL_UNREACHED : CTL_NO;
 }

@@ -106,7 +106,11 @@ control_ask(const struct ctl *ctl, const char *verb, json_t **answer, int *ok)
 	if ((path = socket_path(ctl)) == NULL)
 		return CTL_USAGE;
 	if ((b = dial(path)) == NULL) {
-		log_warn("%s", path);
+		if (errno == ENOENT || errno == ECONNREFUSED)
+			log_warn("%s: no service with this configuration runs",
+			    path);
+		else
+			log_warn("%s", path);
 		free(path);
 		return CTL_UNREACHED;
 	}

@@ -327,14 +327,14 @@ check_config(struct doctor *d)
 		warn += f->v[i].sev == FIND_WARN;
 	if (confset_blocked(&d->cs))
 		report(d, BAD, "config",
-		    "%s: %zu errors; abxctl check-config "
+		    "%s: %zu error%s; abxctl check-config "
 		    "says which",
-		    d->cs.files.file, f->n - warn);
+		    d->cs.files.file, f->n - warn, f->n - warn == 1 ? "" : "s");
 	else if (f->n > 0)
 		report(d, WARN, "config",
-		    "%s: %zu findings; abxctl "
+		    "%s: %zu warning%s; abxctl "
 		    "check-config says which",
-		    d->cs.files.file, f->n);
+		    d->cs.files.file, f->n, f->n == 1 ? "" : "s");
 	else
 		report(d, GOOD, "config", "%s", d->cs.files.file);
 }

@@ -247,8 +247,10 @@ run_option(struct asked *q, int ch)
 	case RUN_ENV:
 		return take_env(q, optarg);
 	case RUN_TIMEOUT:
-		return uint_parse(
-		    optarg, strlen(optarg), INT32_MAX, &q->timeout);
+		if (uint_parse(
+			optarg, strlen(optarg), INT32_MAX, &q->timeout) == -1)
+			return -1;
+		return q->timeout > 0 ? 0 : -1;
 	case RUN_SESSION:
 		q->session = optarg;
 		return 0;

@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/hash.h"
@@ -30,8 +31,9 @@ struct follow {
 	struct talk *in; /* a piece of input that waits for its answer */
 	int in_open;	 /* there may be more of it */
 	int sigfd;
-	int left; /* a signal could not be passed on; the next leaves */
-	int deaf; /* our own output is closed */
+	int left;    /* a signal could not be passed on; the next leaves */
+	int deaf;    /* our own output is closed */
+	int starved; /* a piece of input was refused: it would wait for ever */
 };
 
 /* ---- towards us ---- */
@@ -153,6 +155,10 @@ pass_signal(struct run *r, const char *name)
 void
 run_abandon(struct run *r)
 {
+	/* the service may not have seen yet that we hung up */
+	static const struct timespec pause = {0, 200000000};
+
+	(void)nanosleep(&pause, NULL);
 	if (pass_signal(r, "TERM") == -1)
 		show_complaint("process %s runs on", r->id);
 }
@@ -235,7 +241,8 @@ on_taken(struct follow *f)
 	if (http != 200)
 		f->in_open = 0;
 	/* 409: it has ended, or closed its input; its right */
-	if (http >= 400 && http != 409)
+	f->starved = http != 200 && http != 409;
+	if (f->starved && http >= 400)
 		(void)talk_error(f->in);
 	talk_free(f->in);
 	f->in = NULL;
@@ -265,9 +272,13 @@ turn(struct follow *f, int *status)
 	if (p[1].revents != 0 && (*status = on_signal(f)) != 0)
 		return;
 	*status = -1;
-	if (p[2].revents != 0)
+	if (p[2].revents != 0) {
 		on_taken(f);
-	else if (p[3].revents != 0)
+		if (f->starved) {
+			*status = CTL_NO;
+			return;
+		}
+	} else if (p[3].revents != 0)
 		on_input(f);
 	if ((p[0].revents != 0 || talk_ready(f->r->out)) &&
 	    on_stream(f) == -1) {
@@ -298,8 +309,12 @@ run_follow(struct run *r)
 	talk_nowait(r->out);
 	while (status == -1)
 		turn(&f, &status);
-	if (f.deaf && r->id != NULL)
+	if ((f.deaf || f.starved) && r->id != NULL) {
+		/* the stream is one of our calls at once */
+		talk_free(r->out);
+		r->out = NULL;
 		run_abandon(r);
+	}
 	close(f.sigfd);
 	talk_free(f.in);
 	sse_clear(&f.sse);

@@ -123,9 +123,11 @@ take_listen(struct where *w, const struct ctl *ctl)
 	const struct conf_listen *l;
 	int r = -1;
 
-	if (confset_load(&cs, &ctl->opts) == -1 || cs.conf == NULL)
+	if (confset_load(&cs, &ctl->opts) == -1 || cs.conf == NULL) {
 		show_findings(&cs.found, 1);
-	else if (cs.conf->nlisten == 0)
+		log_warnx("without a configuration --url or --socket says "
+			  "where the service listens");
+	} else if (cs.conf->nlisten == 0)
 		log_warnx("the configuration listens nowhere");
 	else {
 		l = &cs.conf->listen[0];

@@ -356,6 +356,48 @@ class Runs(Client):
         out = self.ctl("run", "--stdin", "sha256sum", stdin=b"")
         self.assertIn(hashlib.sha256(b"").hexdigest().encode(), out.stdout)
 
+    def test_input_that_is_refused(self):
+        """The process would wait for it for ever: it is ended."""
+        w = World()
+        self.addCleanup(w.remove)
+        w.own()
+        svc = self.start({"allow_lint_errors": True, "rules": [
+            {"allow": "group:process", "limits": {"concurrency": 2},
+             "commands": {"allow": ["sh -c ..."], "cwd": w.w}},
+            {"allow": "process.signal"}]}, world=w)
+        began = time.monotonic()
+        out = abxctl(svc, "run", "--stdin", "sh", "-c", "cat; sleep 61.7",
+                     stdin=b"x")
+        self.eq((out.returncode, out.stderr), (
+            1, b"abxctl: limit.concurrency: Too many calls at once.\n"))
+        self.under(time.monotonic() - began, 10 * SLOW, "seconds")
+        self.eq(until(10 * SLOW, lambda: not marked("sleep\x0061.7")), True)
+
+    def test_refusals_say_why(self):
+        """The author's reason, the layer, the argument."""
+        w = World()
+        self.addCleanup(w.remove)
+        w.own()
+        svc = self.start({"sandbox": {"enabled": False}, "rules": [
+            {"allow": READ + WRITE, "paths": w.w},
+            {"allow": "commands.run", "commands": {"allow": ["true"]}},
+            {"deny": "files.delete", "reason": "kept for us"}]},
+            world=w)
+        for argv, text in (
+                (("rm", "a.txt"), b"policy.denied_by_rule: A rule denies "
+                 b"this operation. (kept for us)\n"),
+                (("run", "true"), b"sandbox.unavailable: A required sandbox "
+                 b"layer is not available. (disabled)\n"),
+                (("run", "--session", "..", "true"),
+                 b"args.invalid: An argument is not valid. (session)\n"),
+                (("cat", "/etc/passwd"), b"policy.path_not_allowed: The path "
+                 b"is outside what this caller may use.\n")):
+            out = abxctl(svc, *argv)
+            self.eq((out.returncode, out.stderr), (1, b"abxctl: " + text),
+                    argv)
+        for t in "0", "1.5", "-1", "x":
+            self.eq(abxctl(svc, "run", "--timeout", t, "true").returncode, 2)
+
     def test_stdin_as_it_comes(self):
         p = start(self.svc, "run", "--stdin", "cat", stdin=subprocess.PIPE)
         for line in (b"one\n", b"two\n"):

@@ -669,6 +669,15 @@ class Refused(Case):
                    "config.")
         self.check({"rules": [{}]}, "config.empty_rule")
         self.check({"rules": [{"allow": []}]}, "config.empty_rule")
+        self.check({"rules": [{**self.rule, "principals": []}]},
+                   "config.empty_rule")
+
+    def test_groups_and_readers(self):
+        """Found by a check, and not only by the start."""
+        self.check({"listen": [{"unix": self.w / "s", "group": "abx-none"}]},
+                   "config.user_missing")
+        self.check({"control": {"group": "abx-none"}}, "config.user_missing")
+        self.check({"control": {"readers": ["root"]}}, "config.not_supported")
 
     def test_selectors_and_presets(self):
         self.check({"rules": [{**self.rule, "allow": "files.dowload"}]},
