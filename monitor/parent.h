@@ -87,6 +87,7 @@ struct parent {
 	/* a reload under way: its configuration and its own workers */
 	struct load *next;
 	uint32_t next_epoch;
+	int again; /* one was asked for meanwhile */
 	struct child *next_kids[PROC_COUNT];
 	int stopping;	 /* 0, or the stage of shutdown */
 	int workers_up;	 /* the monitor has its roots and its sandbox */

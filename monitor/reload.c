@@ -240,7 +240,9 @@ reload_begin(struct parent *p)
 		return;
 	}
 	if (p->next != NULL) {
-		log_warnx("another reload is under way");
+		/* the file may have changed since it was read */
+		log_info("a reload is under way: another one follows it");
+		p->again = 1;
 		return;
 	}
 	if (load_next(p) == -1) {
@@ -302,17 +304,9 @@ give_up(struct parent *p, enum proc_kind kind)
 	(void)kill(c->pid, SIGKILL);
 }
 
-void
-reload_done(struct parent *p, uint32_t epoch, int ok)
+static void
+took_over(struct parent *p, uint32_t epoch)
 {
-	if (p->next == NULL || epoch != p->next_epoch)
-		return;
-	if (!ok) {
-		give_up(p, PROC_PATHD);
-		give_up(p, PROC_EXECD);
-		next_free(p);
-		return;
-	}
 	change_over(p, PROC_PATHD);
 	change_over(p, PROC_EXECD);
 	boot_clear(&p->boot);
@@ -320,7 +314,24 @@ reload_done(struct parent *p, uint32_t epoch, int ok)
 	memset(&p->next->boot, 0, sizeof(p->next->boot));
 	p->epoch = epoch;
 	groups_bound(&p->boot);
+}
+
+void
+reload_done(struct parent *p, uint32_t epoch, int ok)
+{
+	if (p->next == NULL || epoch != p->next_epoch)
+		return;
+	if (ok)
+		took_over(p, epoch);
+	else {
+		give_up(p, PROC_PATHD);
+		give_up(p, PROC_EXECD);
+	}
 	next_free(p);
+	if (p->again) {
+		p->again = 0;
+		reload_begin(p);
+	}
 }
 
 void

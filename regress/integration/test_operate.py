@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: ISC
 """What an operator does to a running service: reload, status, panic; and what
 holds across it: snapshots, idempotency keys, peers of unix sockets."""
+import contextlib
 import json
 import os
+import random
 import signal
 import subprocess
 import threading
 import time
 
-from abxtest import (ADMIN, ALICE, BUILD, READ, ROOT, TOKENS, Case, Conn,
-                     comm, family, fds, proc_stat, until)
+from abxtest import (ADMIN, ALICE, BUILD, READ, ROOT, SLOW, TOKENS, Case,
+                     Conn, Wrong, comm, family, fds, proc_stat, timeout,
+                     until)
 
 LONG = bool(os.environ.get("ABX_LONG"))
 
@@ -136,6 +139,123 @@ class Reload(Case):
         conn.ended()
         self.refused(svc.download("a.txt", token=ALICE), 401, "auth.invalid")
         self.ok(svc.download("a.txt", token=ADMIN))
+
+    def test_asked_for_while_one_goes_on(self):
+        """What was written before the last SIGHUP is in force in the end."""
+        svc, w = self.served(), self.world
+        for i in range(10):
+            for told in (i % 2 == 0, i % 2 == 1):
+                conf = {**svc.config, **self.config(w)}
+                # other roots, so that it takes a while
+                conf["rules"][0]["paths"] = [w.w, w / "w/two"][:1 + told]
+                conf["rules"][1]["commands"]["cwd"] = w / (
+                    "w/two" if told else "w/three")
+                if told:
+                    conf["rules"].append({"allow": "core.check"})
+                svc.write(conf)
+                svc.proc.send_signal(signal.SIGHUP)
+                time.sleep(0.03)
+            self.eq(until(10 * SLOW, lambda: (svc.call(
+                "POST", "/check", {}).status != 404) == told), True, i)
+
+    # ---- whatever happens to it, in whatever order ----
+
+    def shape(self, rng, svc):
+        """A good configuration; what tells that it is in force."""
+        w, conf = self.world, self.config(self.world)
+        told = rng.random() < 0.5
+        roots = rng.choice(([w.w], [w.w, w / "w/two"], [w / "w/three", w.w]))
+        conf["rules"][0]["paths"] = roots
+        conf["rules"][1]["commands"]["cwd"] = rng.choice(
+            (w.w, w / "w/two", w / "w/three"))
+        if told:
+            conf["rules"].append({"allow": "core.check"})
+        return {**svc.config, **conf}, told
+
+    def steps(self, rng, svc, state):
+        def hup():
+            svc.proc.send_signal(signal.SIGHUP)
+
+        def new():
+            conf, state["told"] = self.shape(rng, svc)
+            svc.write(conf)
+
+        def reload():
+            new()
+            abxctl(svc, "reload")
+
+        def hups():
+            for _ in range(rng.randrange(1, 6)):
+                new()
+                hup()
+                time.sleep(rng.choice((0, 0, 0.01, 0.05)))
+
+        def kill(names=("abx-listener", "abx-pathd", "abx-execd")):
+            for pid in family(svc.proc.pid):
+                if comm(pid) in names and rng.random() < 0.6:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+
+        def in_reload():
+            new()
+            hup()
+            time.sleep(rng.choice((0, 0.005, 0.02, 0.05, 0.1)))
+            kill()
+
+        def broken():
+            with open(svc.file) as f:
+                kept = f.read()
+            svc.write(None, "{broken")
+            hup()
+            time.sleep(rng.choice((0, 0.1)))
+            svc.write(None, kept)
+
+        def panic():
+            self.eq(abxctl(svc, "panic").returncode, 0)
+            self.eq(abxctl(svc, "resume").returncode, 0)
+        return (reload, hups, kill, in_reload, broken, panic)
+
+    @timeout(900 if LONG else 120)
+    def test_whatever_happens(self):
+        """Reloads and deaths in any order: in the end it serves, by the last
+        configuration, with one process of each kind."""
+        seed = int(os.environ.get("ABX_SEED", random.randrange(1 << 30)))
+        rng = random.Random(seed)
+        conf = self.config(self.world)
+        svc = self.start({**conf, "restart_limit": 1000}, world=self.world)
+        svc.rough = True
+        state, done = {"told": False}, []
+        steps = self.steps(rng, svc, state)
+        end = time.monotonic() + (600 if LONG else 12)
+        while time.monotonic() < end:
+            for _ in range(rng.randrange(1, 4)):
+                done.append(rng.choice(steps))
+                done[-1]()
+            what = f"seed {seed}: {[f.__name__ for f in done[-6:]]}"
+            # one may be under way, or spoiled by a death
+            self.eq(bool(until(20 * SLOW, lambda: abxctl(
+                svc, "reload").returncode == 0)), True, "reload, " + what)
+            self.eq(until(20 * SLOW, lambda: not self.lacks(svc, state)) or
+                    self.lacks(svc, state), True, what)
+        for name in ("abx-pathd", "abx-execd", "abx-listener"):
+            self.newest(svc, name)
+
+    def lacks(self, svc, state):
+        """What is not as it should be, or None."""
+        at = self.world.w
+        try:
+            for what, r, want in (
+                    ("download", svc.download(at + "/a.txt"), (200,)),
+                    ("run", svc.run("true"), (200,)),
+                    ("upload", svc.upload(at + "/up", b"x" * 100_000),
+                     (200, 201)),
+                    ("policy", svc.call("POST", "/check", {}),
+                     (400,) if state["told"] else (404,))):
+                if r.status not in want:
+                    return what, r.status, r.json.get("code")
+        except (OSError, EOFError, Wrong) as e:
+            return repr(e)
+        return None
 
     def storm(self, svc, wrong, stop):
         n = 0
