@@ -190,6 +190,7 @@ release(struct conn *c)
 	watch_free(c);
 	request_clear(c);
 	c->file_left = 0;
+	c->full = 0;
 	c->wait_from = c->waited = 0;
 }
 
@@ -441,27 +442,44 @@ conn_stalled(struct conn *c)
 }
 
 int
+conn_ends_with_client(const struct conn *c)
+{
+	return c->req.route.op != OP_NONE &&
+	       (ops[c->req.route.op].stream == S_RUN ||
+		   ops[c->req.route.op].stream == S_SSE);
+}
+
+/* Make room behind the head: what was used of the body is needed no more. */
+static void
+drop_used(struct conn *c)
+{
+	size_t rest = conn_unread(c), at = c->head.end;
+
+	if (c->in_used <= at)
+		return;
+	memmove(c->in + at, c->in + c->in_used, rest);
+	explicit_bzero(c->in + at + rest, c->in_used - at);
+	c->in_used = at;
+	c->in_len = at + rest;
+}
+
+int
 conn_watch(struct conn *c)
 {
-	int n;
+	int n = 0;
 
-	if (c->eof)
-		return WANT_NONE;
-	/* what comes now is the next request; a little of it may wait here */
-	if ((n = conn_fill(c, c->in_cap)) == -2)
-		return STEP_GONE;
-	if (n == -3)
-		return WANT_NONE;
+	if (!c->eof) {
+		/* what comes now is the next request; a little of it may wait
+		 * here, and before there is any, its end must show */
+		drop_used(c);
+		n = conn_fill(
+		    c, conn_unread(c) == 0 ? c->in_len + IN_MIN : c->in_cap);
+		c->full = n == -3;
+	}
 	if (n != 0)
-		return WANT_READ;
-	/* perhaps only half closed; but a command has nobody to run for,
-	 * and events nobody to read them */
-	c->eof = 1;
-	return c->req.route.op != OP_NONE &&
-		       (ops[c->req.route.op].stream == S_RUN ||
-			   ops[c->req.route.op].stream == S_SSE)
-		   ? STEP_GONE
-		   : WANT_NONE;
+		return n == -2 ? STEP_GONE : n == -3 ? WANT_NONE : WANT_READ;
+	c->eof = 1; /* perhaps only half closed */
+	return conn_ends_with_client(c) ? STEP_GONE : WANT_NONE;
 }
 
 /* ---- steps ---- */

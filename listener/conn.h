@@ -95,6 +95,7 @@ struct conn {
 	uint64_t wait_from;  /* us, waiting for body bytes since; 0: not */
 	uint64_t waited;     /* us, waited for body bytes in all */
 	uint8_t eof;	     /* the client will send no more */
+	uint8_t full;	     /* what it sent ahead fills the input */
 	uint8_t close;	     /* close after this answer */
 	uint8_t linger;	     /* the client may still be sending */
 	uint8_t broken;	     /* a write failed */
@@ -158,6 +159,9 @@ void conn_finish(struct conn *, uint8_t outcome);
 /* Look for the end of the client while something else is waited for: what to
  * want for that, or STEP_GONE. */
 int conn_watch(struct conn *);
+/* 1 when the request at hand is over once the client sends no more: a command
+ * has nobody to run for then, and events have nobody to read them. */
+int conn_ends_with_client(const struct conn *);
 /* ---- conn_time.c ---- */
 /* Time passed: close what is too slow.  May free the connection. */
 void conn_tick(struct conn *, uint64_t now);

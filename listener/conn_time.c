@@ -4,6 +4,8 @@
  * Who is too slow: what time passing means for a connection, asked ten times
  * a second.  Closes it and never answers.
  */
+#include <poll.h>
+
 #include "common/proc.h"
 #include "listener/conn.h"
 #include "listener/get.h"
@@ -73,11 +75,22 @@ took_some(struct conn *c)
 	return c->deadline != then;
 }
 
+/* The client is gone, behind requests that it sent ahead and that nothing
+ * reads while this one lasts. */
+static int
+left(const struct conn *c)
+{
+	struct pollfd p = {c->fd, POLLRDHUP, 0};
+
+	return c->full && conn_ends_with_client(c) && poll(&p, 1, 0) == 1 &&
+	       (p.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+}
+
 void
 conn_tick(struct conn *c, uint64_t now)
 {
 	if ((c->deadline != 0 && now >= c->deadline && !took_some(c)) ||
-	    too_slow(c, now) || c->broken) {
+	    too_slow(c, now) || left(c) || c->broken) {
 		conn_kill(c);
 		return;
 	}
