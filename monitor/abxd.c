@@ -208,8 +208,10 @@ main(int argc, char **argv)
 	if (p.root)
 		cut_capabilities();
 	if (boot_prepare(&p) == -1 || sock_open(&p) == -1 ||
-	    sock_control(&p) == -1)
+	    sock_control(&p) == -1) {
+		sock_remove(&p);
 		return 1;
+	}
 	if (!p.opt.foreground) {
 		openlog("abxd", LOG_PID, LOG_DAEMON);
 		log_set_sink(syslog_sink);

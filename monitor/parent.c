@@ -498,6 +498,7 @@ stop_begin(struct parent *p)
 
 	log_info("stopping");
 	sock_notify("STOPPING=1\n");
+	sock_remove(p);
 	for (i = 0; i < p->nsocks; i++)
 		close(p->socks[i]);
 	p->nsocks = 0;
@@ -598,7 +599,8 @@ parent_run(struct parent *p)
 	kill_all(p);
 	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
 		continue;
-	sock_close_control(p);
+	sock_remove(p);
+	sock_remove_control(p);
 	log_info("stopped");
 	return p->status;
 }

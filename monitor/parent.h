@@ -121,8 +121,9 @@ void reload_drained(struct parent *, enum proc_kind, uint32_t generation);
 int sock_open(struct parent *);
 /* Bind the control socket into p->control, when there is a path.  0 or -1. */
 int sock_control(struct parent *);
-/* Remove its name when the service ends. */
-void sock_close_control(const struct parent *);
+/* Remove the names of what was bound here, when the service ends. */
+void sock_remove(const struct parent *);
+void sock_remove_control(const struct parent *);
 /* Tell the service manager (sd_notify(3)), when there is one. */
 void sock_notify(const char *text);
 /* Read NOTIFY_SOCKET and LISTEN_FDS; before the environment is cleared. */

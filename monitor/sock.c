@@ -286,7 +286,18 @@ sock_control(struct parent *p)
 }
 
 void
-sock_close_control(const struct parent *p)
+sock_remove(const struct parent *p)
+{
+	size_t i;
+
+	for (i = 0; inherited == 0 && i < p->nsocks; i++)
+		if (p->boot.listen[i].is_unix &&
+		    unlink(p->boot.listen[i].addr) == -1 && errno != ENOENT)
+			log_warn("socket %s", p->boot.listen[i].addr);
+}
+
+void
+sock_remove_control(const struct parent *p)
 {
 	if (p->boot.control_path[0] != '\0' &&
 	    unlink(p->boot.control_path) == -1 && errno != ENOENT)

@@ -153,6 +153,18 @@ choose_dest(struct get *g, const char *file)
 	return r == -1 ? -1 : 0;
 }
 
+/* A device or a pipe would be replaced, and not written to. */
+static int
+is_special(const char *dest)
+{
+	struct stat st;
+
+	if (stat(dest, &st) == -1 || S_ISREG(st.st_mode))
+		return 0;
+	show_complaint("%s: not a regular file; cat writes to one", dest);
+	return 1;
+}
+
 /* The partial file of this version: beside the file, so that it can become
  * it, and of another name for every version and path. */
 static int
@@ -460,7 +472,8 @@ get_main(struct ctl *ctl, int argc, char **argv)
 	if (choose_dest(&g, argv[optind + 1]) == -1 || g.target == NULL)
 		show_complaint(
 		    "%s: name the file that it shall become", g.path);
-	else if ((g.client = client_new(ctl, &o, &status)) != NULL)
+	else if (!is_special(g.dest) &&
+		 (g.client = client_new(ctl, &o, &status)) != NULL)
 		status = get(&g);
 	if (g.fd != -1)
 		close(g.fd);

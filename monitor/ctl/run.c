@@ -30,8 +30,16 @@ run_exit_status(const json_t *r)
 {
 	const json_t *code = json_object_get(r, "exit_code");
 	const char *sig = json_string_value(json_object_get(r, "signal"));
+	const json_t *dropped = json_object_get(r, "dropped");
+	json_int_t lost;
 	char name[16];
 	int i;
+
+	lost = json_integer_value(json_object_get(dropped, "stdout")) +
+	       json_integer_value(json_object_get(dropped, "stderr"));
+	if (lost > 0)
+		show_complaint("%lld bytes of the output are beyond its limit",
+		    (long long)lost);
 
 	if (json_is_true(json_object_get(r, "timed_out")) ||
 	    json_is_true(json_object_get(r, "idle_timed_out")))

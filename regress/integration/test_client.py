@@ -186,6 +186,14 @@ class Files(Client):
                       out.stderr)
         self.eq(os.listdir(self.here), [])
 
+    def test_get_replaces_no_device(self):
+        os.mkfifo(self.here + "/pipe")
+        os.symlink(self.here + "/pipe", self.here + "/way")
+        for name in "pipe", "way":
+            out = self.ctl("get", "a.txt", f"{self.here}/{name}", want=2)
+            self.assertIn(b"not a regular file", out.stderr)
+        self.eq(sorted(os.listdir(self.here)), ["pipe", "way"])
+
     def test_get_minds_what_is_in_the_way(self):
         """Nothing is written through a link that has the partial's name."""
         self.world.put("w/big", b"1" * 900_000)
@@ -355,6 +363,20 @@ class Runs(Client):
         self.eq(out.stdout, b"")
         out = self.ctl("run", "--stdin", "sha256sum", stdin=b"")
         self.assertIn(hashlib.sha256(b"").hexdigest().encode(), out.stdout)
+
+    def test_output_beyond_the_limit(self):
+        """What is not there is said."""
+        w = World()
+        self.addCleanup(w.remove)
+        w.put("w/long", b"x" * 5000)
+        w.own()
+        svc = self.start({"rules": [{"allow": "commands.run", "commands": {
+            "allow": ["cat long"], "cwd": w.w, "max_output_bytes": 1000}}]},
+            world=w)
+        for more in (), ("--json",):
+            out = abxctl(svc, "run", *more, "cat", "long")
+            self.eq((out.returncode, out.stderr), (0, b"abxctl: 4000 bytes "
+                    b"of the output are beyond its limit\n"))
 
     def test_input_that_is_refused(self):
         """The process would wait for it for ever: it is ended."""

@@ -473,6 +473,26 @@ class Idempotency(Case):
         self.ok(self.svc.rpc("files.mkdir", {"path": "f"}, headers=h), 201)
 
 
+class Left(Case):
+    def test_no_socket_is(self):
+        """Neither by a stop, nor by a start that fails."""
+        w = self.world
+        w.own()
+        conf = {"rules": [], "control": {"path": w / "conf/control"}}
+        svc = self.start(conf, world=w, unix=w / "conf/sock")
+        svc.stop()
+        left = [n for n in os.listdir(w / "conf") if n != "server.json"]
+        self.eq(left, [])
+        svc.config["control"] = {"path": w / "none/there/control"}
+        svc.write(svc.config)
+        out = subprocess.run([f"{BUILD}/abxd", "-d", "-f", svc.file],
+                             env={**svc.env, **TOKENS}, capture_output=True,
+                             timeout=30)
+        self.eq(out.returncode, 1, out.stderr)
+        left = [n for n in os.listdir(w / "conf") if n != "server.json"]
+        self.eq(left, [])
+
+
 class Peers(Case):
     def test_uid_is_a_principal(self):
         w = self.world
