@@ -186,6 +186,18 @@ static const struct {
     {EINVAL, C_ARGS_INVALID, C_ARGS_INVALID},
 };
 
+int
+beneath_is_ours(const char *name, size_t n)
+{
+	size_t i = sizeof(OURS_PREFIX) - 1;
+
+	if (n != OURS_LEN || memcmp(name, OURS_PREFIX, i) != 0)
+		return 0;
+	while (i < n && memchr("0123456789abcdef", name[i], 16) != NULL)
+		i++;
+	return i == n;
+}
+
 enum code
 beneath_walk_code(int err)
 {

@@ -36,6 +36,13 @@ const char *beneath_probe(int root);
 enum code beneath_walk_code(int err);
 enum code beneath_act_code(int err);
 
+#define OURS_PREFIX ".abx-"
+#define OURS_LEN 37 /* with 128 bits in hex behind it */
+/* 1 when n bytes are a name such as we give to what is not whole yet.  No
+ * caller may name or see it: what lies there has not its place yet, and is not
+ * judged by it. */
+int beneath_is_ours(const char *name, size_t n);
+
 /* enum facts_kind of a mode. */
 uint8_t beneath_kind(mode_t);
 struct stat;

@@ -16,6 +16,8 @@
 #include <unistd.h>
 
 #include "common/abx.h"
+#include "common/glob.h"
+#include "common/log.h"
 #include "pathd/beneath.h"
 #include "pathd/deny.h"
 #include "pathd/dir.h"
@@ -134,7 +136,12 @@ scan_entry(void *arg, int dir, const char *name, const char *path,
 	if (S_ISREG(st->st_mode) && st->st_nlink > 1 &&
 	    (s->m->flags & PF_HARDLINKS) == 0)
 		return C_POL_HARDLINK_DENIED;
-	return s->to == NULL ? C_OK : scan_moved(s, path);
+	if (s->to == NULL)
+		return C_OK;
+	/* somebody is at work there, on what was decided for this place */
+	if (S_ISDIR(st->st_mode) && beneath_is_ours(name, strlen(name)))
+		return C_POL_PATH_CHANGED;
+	return scan_moved(s, path);
 }
 
 static const struct tree_ops scan_ops = {
@@ -369,6 +376,44 @@ rename_scan(const struct pathd *pd, const struct mutate *m,
 	return code;
 }
 
+/* What floats is denied in the old place as well. */
+static int
+denies_there(const struct mutate *m, const struct deny *d, const char *to)
+{
+	size_t i;
+
+	for (i = 0; i < d->n; i++)
+		if (m->deny.v[i][0] == '/' && glob_below(d->v[i], to))
+			return 1;
+	return 0;
+}
+
+/* A directory has moved: what came into it behind the scan was judged by its
+ * old place.  Nothing comes by that any more, so one look more is enough. */
+static enum code
+rename_look(const struct pathd *pd, const struct mutate *m,
+    const struct stopper *stop, const struct place *dst,
+    const struct parents *to)
+{
+	struct scan s = {.pd = pd, .m = m, .stop = stop};
+	char *path = roots_path(dst->root, dst->full);
+	enum code code = C_SRV_UNAVAILABLE;
+	int fd;
+
+	if (path != NULL && deny_new(&s.deny, &m->deny) == 0) {
+		s.from = s.to = path;
+		code = C_OK;
+		if (denies_there(m, &s.deny, path) &&
+		    (fd = open_tree(to->fd, to->name, &m->src, &code)) != -1) {
+			code = tree_walk(fd, path, &scan_ops, &s);
+			close(fd);
+		}
+		deny_clear(&s.deny);
+	}
+	free(path);
+	return code;
+}
+
 /* The source is still what was decided on, and may go. */
 static enum code
 rename_check(const struct pathd *pd, const struct mutate *m,
@@ -402,6 +447,30 @@ rename_over(
 	if (code == C_OK && S_ISDIR(st.st_mode) &&
 	    roots_is(&pd->roots, st.st_dev, st.st_ino))
 		code = C_POL_ROOT_PROTECTED;
+	return code;
+}
+
+/* The rename itself, taken back when it brought something where it may not
+ * be. */
+static enum code
+rename_now(const struct pathd *pd, const struct mutate *m,
+    const struct stopper *stop, const struct place *dst, int dir,
+    const char *name, const struct parents *to)
+{
+	enum code code;
+
+	code = rename_over(pd, m, to->fd, to->name);
+	if (code == C_OK)
+		code = rename_name(m, dir, name, to);
+	if (code != C_OK || m->src.kind != FK_DIR ||
+	    (code = rename_look(pd, m, stop, dst, to)) == C_OK)
+		return code;
+	if (renameat2(to->fd, to->name, dir, name, RENAME_NOREPLACE) == -1 &&
+	    (errno != EINVAL || renameat(to->fd, to->name, dir, name) == -1))
+		log_warn("a move could not be taken back");
+	/* an empty directory was replaced */
+	else if (m->dst.kind == FK_DIR)
+		(void)mkdirat(to->fd, to->name, 0777);
 	return code;
 }
 
@@ -439,9 +508,7 @@ dir_rename(const struct pathd *pd, const struct mutate *m,
 		(m->flags & PF_CREATE_DIRS) != 0) == -1)
 		done->code = beneath_walk_code(errno);
 	else {
-		done->code = rename_over(pd, m, to.fd, to.name);
-		if (done->code == C_OK)
-			done->code = rename_name(m, dir, name, &to);
+		done->code = rename_now(pd, m, stop, &dst, dir, name, &to);
 		if (done->code != C_OK)
 			parents_undo(&to);
 		parents_close(&to);

@@ -340,6 +340,20 @@ merge_new(struct merge *g, int dir, const char *name, int to, const char *path,
 	return TREE_SKIP;
 }
 
+/* path: below the target, behind a slash. */
+static enum code
+merge_denied(const struct merge *g, const char *path)
+{
+	char full[ABX_PATH_MAX + 1];
+	int n;
+
+	n = snprintf(full, sizeof(full), "%s%s",
+	    strcmp(g->im->path, "/") == 0 ? "" : g->im->path, path);
+	if (n < 0 || (size_t)n >= sizeof(full))
+		return C_FS_NAME_TOO_LONG;
+	return deny_covers(&g->im->sight.deny, full) ? C_POL_PATH_DENIED : C_OK;
+}
+
 static enum code
 merge_entry(void *arg, int dir, const char *name, const char *path,
     const struct stat *st)
@@ -349,6 +363,9 @@ merge_entry(void *arg, int dir, const char *name, const char *path,
 	struct stat is;
 	enum code code;
 
+	/* others of this user may have put it there */
+	if ((code = merge_denied(g, path)) != C_OK)
+		return code;
 	if (to == -1) {
 		if (S_ISDIR(st->st_mode))
 			g->dirs[g->depth++] = -1;
@@ -408,6 +425,7 @@ import_commit(struct import *im)
 	enum code code;
 
 	if ((code = file_end(im)) != C_OK ||
+	    (code = stage_in_place(&im->stage)) != C_OK ||
 	    (code = merge(im, 0, &moved)) != C_OK ||
 	    (code = undo_open(&im->undo, im->stage.fd)) != C_OK)
 		return code;
@@ -415,6 +433,10 @@ import_commit(struct import *im)
 	do
 		code = merge(im, 1, &moved);
 	while (code == C_OK && moved > 0);
+	/* it may have been given another name meanwhile, where other things
+	 * are denied */
+	if (code == C_OK)
+		code = stage_in_place(&im->stage);
 	if (code != C_OK)
 		undo_back(&im->undo, im->stage.up.fd);
 	return code;

@@ -27,7 +27,6 @@
 #include "pathd/journal.h"
 #include "pathd/tree.h"
 
-#define PREFIX ".abx-"
 #define RANDOM 16
 #define LINE_MAX_LEN (2 * ABX_PATH_MAX + 256)
 
@@ -37,18 +36,14 @@ journal_name(char *out)
 	uint8_t r[RANDOM];
 
 	random_bytes(r, sizeof(r));
-	memcpy(out, PREFIX, sizeof(PREFIX) - 1);
-	hex_encode(r, sizeof(r), out + sizeof(PREFIX) - 1);
+	memcpy(out, OURS_PREFIX, sizeof(OURS_PREFIX) - 1);
+	hex_encode(r, sizeof(r), out + sizeof(OURS_PREFIX) - 1);
 }
 
 int
 journal_is_name(const char *name)
 {
-	uint8_t r[RANDOM];
-
-	return strlen(name) == JOURNAL_NAME_LEN &&
-	       strncmp(name, PREFIX, sizeof(PREFIX) - 1) == 0 &&
-	       hex_decode(name + sizeof(PREFIX) - 1, r, sizeof(r)) == 0;
+	return beneath_is_ours(name, strlen(name));
 }
 
 /* Commits share the lock, a sweep has it alone.  Record locks belong to the

@@ -9,9 +9,10 @@
 
 #include <sys/types.h>
 
+#include "pathd/beneath.h"
 #include "pathd/pathd.h"
 
-#define JOURNAL_NAME_LEN 37	    /* ".abx-" and 128 bits in hex, no NUL */
+#define JOURNAL_NAME_LEN OURS_LEN   /* no NUL */
 #define JOURNAL_LARGE (1024 * 1024) /* bytes after which to sweep */
 
 /* A fresh temporary name; out is JOURNAL_NAME_LEN + 1 bytes. */

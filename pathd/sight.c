@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "pathd/beneath.h"
 #include "pathd/sight.h"
 
 int
@@ -57,6 +58,11 @@ link_ok(const struct sight *s, const char *path, int missing)
 int
 sight_entry(const struct sight *s, const char *path, const struct stat *st)
 {
+	const char *name = strrchr(path, '/');
+
+	/* what is being made is nobody's yet */
+	if (name != NULL && beneath_is_ours(name + 1, strlen(name + 1)))
+		return 0;
 	if (deny_covers(&s->deny, path))
 		return 0;
 	return !S_ISLNK(st->st_mode) || link_ok(s, path, 1);

@@ -92,6 +92,24 @@ stage_open(struct stage *s, const struct pathd *pd, const struct target *t,
 }
 
 enum code
+stage_in_place(const struct stage *s)
+{
+	struct stat now, was;
+	const char *name;
+	enum code code;
+	int dir;
+
+	if ((dir = beneath_parent(s->root->fd, s->full, &name)) == -1)
+		return beneath_walk_code(errno);
+	code = fstat(dir, &now) == 0 && fstat(s->up.fd, &was) == 0 &&
+		       now.st_dev == was.st_dev && now.st_ino == was.st_ino
+		   ? C_OK
+		   : C_POL_PATH_CHANGED;
+	close(dir);
+	return code;
+}
+
+enum code
 stage_commit(
     struct stage *s, const struct target *t, uint16_t flags, mode_t mode)
 {
@@ -102,6 +120,8 @@ stage_commit(
 	if (fstatat(s->up.fd, s->name, &st, AT_SYMLINK_NOFOLLOW) == -1 ||
 	    st.st_dev != s->dev || st.st_ino != s->ino)
 		return C_POL_PATH_CHANGED;
+	if ((code = stage_in_place(s)) != C_OK)
+		return code;
 	if (fchmod(s->fd, mode & 0777) == -1)
 		return beneath_act_code(errno);
 	if (t->kind == FK_MISSING || (flags & PF_NOREPLACE) != 0) {

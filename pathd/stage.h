@@ -28,6 +28,8 @@ struct stage {
  * C_OK or why not.  stage_close in either case. */
 enum code stage_open(struct stage *, const struct pathd *,
     const struct target *, uint16_t flags, int inside);
+/* C_OK when the directory that holds it is still where it was decided on. */
+enum code stage_in_place(const struct stage *);
 /* Give it the target's name, with that mode: C_OK, else nothing is changed.
  * Only an empty directory is ever replaced. */
 enum code stage_commit(

@@ -332,6 +332,8 @@ walk_name(struct walk *w, char *name, size_t n, struct facts *f)
 	struct stat st;
 	int fd, rc;
 
+	if (beneath_is_ours(name, n))
+		return FS_INVALID;
 	if (n > NAME_MAX) {
 		f->err = ENAMETOOLONG;
 		return FS_ERRNO;
@@ -444,6 +446,20 @@ walk_slow(const struct walk_roots *roots, const struct resolve_item *it,
 
 /* ---- the common case: no link on the way ---- */
 
+static int
+has_ours(const char *path)
+{
+	size_t n;
+
+	for (;; path += n) {
+		path += strspn(path, "/");
+		if ((n = strcspn(path, "/")) == 0)
+			return 0;
+		if (beneath_is_ours(path, n))
+			return 1;
+	}
+}
+
 /* 1 when the facts are there, 0 when the walk must be made, -1 out of
  * memory. */
 static int
@@ -461,7 +477,7 @@ walk_fast(const struct walk_roots *roots, const struct resolve_item *it,
 	}
 	n = strlen(s.root->path);
 	len = strlen(s.rest);
-	if (n + 1 + len > ABX_PATH_MAX)
+	if (n + 1 + len > ABX_PATH_MAX || has_ours(s.rest))
 		return 0;
 	fd = beneath_open(
 	    s.root->fd, s.rest, want == WALK_READ ? OPEN_READ : O_PATH);

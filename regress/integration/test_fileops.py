@@ -12,7 +12,7 @@ import threading
 import time
 import unittest
 
-from abxtest import Case, Conn, World, quoted, until
+from abxtest import MARKER, Case, Conn, World, quoted, until
 
 
 def rules(w, **more):
@@ -769,6 +769,55 @@ class Archives(FileOps):
             self.eq(until(5, lambda: bool(self.left())), True)
         self.eq(until(5, lambda: not self.left()), True)
         self.eq(os.path.lexists(self.world / "w/in/bo"), False)
+
+    def begun(self, path, data):
+        """An import that waits for its last bytes, and what gives them."""
+        c = Conn(self.svc)
+        self.addCleanup(c.close)
+        req = self.svc.build("PUT", "/files/import?path=" + path, data)
+        c.send(req[:-600])
+        self.eq(until(5, lambda: bool(self.left())), True)
+
+        def finish():
+            c.send(req[-600:])
+            return c.reply()
+        return self.left()[0], finish
+
+    def test_import_under_way_is_nobodys(self):
+        """What will have another place is not judged by the one it has."""
+        w, svc = self.world, self.svc
+        name, finish = self.begun(".", tar(("i1", b"1"), ("i2", b"2" * 70000)))
+        self.eq(name in [e["name"] for e in self.ok(
+            svc.list(".")).json["entries"]], False)
+        self.refused(svc.rpc("files.search", {
+            "root": name, "pattern": "*", "kind": "name"}), 403,
+            "policy.path_invalid")
+        for path in (name, name + "/new/i1", name + "/new/vault/k.txt"):
+            for r in (svc.stat(path), svc.upload(path, b"x"),
+                      svc.rpc("files.delete", {"path": path}),
+                      svc.rpc("files.move", {"src": "p/a", "dst": path})):
+                self.refused(r, 403, "policy.path_invalid", what=path)
+        # nor is it what others of the same user put there
+        w.put(f"w/{name}/new/vault/k.txt", "from elsewhere")
+        w.own(f"w/{name}")
+        self.refused(finish(), 403, "policy.path_denied")
+        self.eq(w.get("w/vault/k.txt"), MARKER.encode())
+        self.eq(os.path.lexists(w / "w/i1"), False)
+
+    def test_import_whose_directory_moves(self):
+        w = self.world
+        data = tar(("d/f", b"1"), ("e", b"2" * 70000))
+        os.mkdir(w / "w/from")
+        w.own("w/from")
+        _, finish = self.begun("from", data)
+        self.refused(self.svc.rpc("files.move", {
+            "src": "from", "dst": "to"}), 403, "policy.path_changed")
+        self.ok(finish())
+        self.eq(self.inside("from"), ["d", "d/f", "e"])
+        _, finish = self.begun("from", data)
+        os.rename(w / "w/from", w / "w/to")
+        self.refused(finish(), 404, "fs.not_found")
+        self.eq(self.inside("to"), ["d", "d/f", "e"])
 
 
 class Watches(FileOps):

@@ -273,6 +273,64 @@ test_rename_denied(void **state)
 	tmp_free(&t);
 }
 
+/* Something comes in behind the scan. */
+struct late {
+	const struct tmp *t;
+	int asked;
+};
+
+static int
+late_stop(void *arg)
+{
+	struct late *l = arg;
+
+	/* the names were read between the first time and the second */
+	if (++l->asked == 2)
+		make_file(l->t, "w/d/late", "s");
+	return 0;
+}
+
+static void
+test_rename_late(void **state)
+{
+	struct mutate m = {0};
+	struct done d;
+	struct tmp t;
+	struct late late = {&t, 0};
+	struct stopper stop = {late_stop, &late};
+
+	tmp_new(&t);
+	roots_open(&t.pd.roots);
+	make_dir(&t, "w/d");
+	make_file(&t, "w/d/one", "1");
+	m.src = target_of(&t, "d");
+	m.dst = target_of(&t, "e");
+	deny(&m.deny, at(&t, "w/e/late"));
+	dir_rename(&t.pd, &m, &stop, &d);
+	assert_int_equal(d.code, C_POL_PATH_DENIED);
+	assert_true(there(&t, "w/d/one"));
+	assert_true(there(&t, "w/d/late"));
+	assert_false(there(&t, "w/e"));
+	mutate_clear(&m);
+	tmp_free(&t);
+}
+
+/* Where somebody fills a directory that nobody may see yet. */
+static void
+test_rename_staged(void **state)
+{
+	struct tmp t;
+
+	tmp_new(&t);
+	roots_open(&t.pd.roots);
+	make_dir(&t, "w/d");
+	make_dir(&t, "w/d/.abx-0123456789abcdef0123456789abcdef");
+	assert_int_equal(
+	    rename_code(&t, "d", "e", 0, NULL), C_POL_PATH_CHANGED);
+	assert_true(there(&t, "w/d"));
+	tmp_free(&t);
+}
+
 /* ---- LIST ---- */
 
 struct seen {
@@ -431,6 +489,8 @@ main(void)
 	    cmocka_unit_test(test_deep),
 	    cmocka_unit_test(test_rename),
 	    cmocka_unit_test(test_rename_denied),
+	    cmocka_unit_test(test_rename_late),
+	    cmocka_unit_test(test_rename_staged),
 	    cmocka_unit_test(test_list),
 	    cmocka_unit_test(test_list_many),
 	    cmocka_unit_test(test_list_changed),

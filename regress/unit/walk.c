@@ -27,6 +27,8 @@ struct row {
 	"nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"
 #define NAME_LONG NAME_64 NAME_64 NAME_64 NAME_64
 
+#define OURS ".abx-0123456789abcdef0123456789abcdef"
+
 static const struct row rows[] = {
     {"w", 0, FS_OK, 0, "w", FK_DIR, 0, 0},
     {"w/a", 0, FS_OK, 0, "w/a", FK_FILE, 0, 0},
@@ -66,6 +68,11 @@ static const struct row rows[] = {
     {"w/loop2", 0, FS_INVALID, 0, NULL, 0, 0, 0},
     {"w/chain40", 0, FS_OK, 0, "w/a", FK_FILE, 0, 1},
     {"w/chain41", 0, FS_INVALID, 0, NULL, 0, 0, 0},
+    /* what is not whole yet, by whatever name */
+    {"w/" OURS, 0, FS_INVALID, 0, NULL, 0, 0, 0},
+    {"w/" OURS "/x", 0, FS_INVALID, 0, NULL, 0, 0, 0},
+    {"w/to-ours", 0, FS_INVALID, 0, NULL, 0, 0, 0},
+    {"w/" OURS "0", 0, FS_OK, 0, "w/" OURS "0", FK_MISSING, 1, 0},
     /* the last component itself */
     {"w/in", 1, FS_OK, 0, "w/in", FK_LINK, 0, 0},
     {"w/out-abs", 1, FS_OK, 0, "w/out-abs", FK_LINK, 0, 0},
@@ -122,6 +129,9 @@ fill(struct tmp *t)
 	make_link(t, "w/file-dot", "a/.");
 	make_link(t, "w/loop", "loop");
 	make_link(t, "w/loop2", "d/../loop2/x");
+	make_dir(t, "w/" OURS);
+	make_file(t, "w/" OURS "/x", "not whole");
+	make_link(t, "w/to-ours", OURS "/x");
 	make_link(t, "w/by-alias", at(t, "alias/a"));
 	make_link(t, "alias", at(t, "w"));
 	chain(t, 41);
