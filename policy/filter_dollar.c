@@ -153,6 +153,7 @@ lex_param_pop(struct lex *lx)
 	struct frame was = *lex_top(lx);
 
 	lx->nfr--;
+	frame_clear(&was); /* what brackets in it wrote is nobody's input */
 	lex_top(lx)->wflags |= was.wflags;
 	if (was.keep == 'k') {
 		keep_text(lx, &was);

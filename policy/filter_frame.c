@@ -23,7 +23,7 @@ lex_init(struct lex *lx, struct fctx *x)
 	return 0;
 }
 
-static void
+void
 frame_clear(struct frame *f)
 {
 	/* what it reads is another frame's */

@@ -337,6 +337,8 @@ struct frame *lex_push(struct lex *, enum frame_kind);
 void lex_pop(struct lex *);
 /* Forget it with all that it holds. */
 void lex_drop(struct lex *);
+/* Free what a frame owns that is no longer in the stack. */
+void frame_clear(struct frame *);
 /* A command ends here. */
 void lex_end(struct lex *, enum sep);
 /* Forget the words of the command at hand. */
