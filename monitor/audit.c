@@ -23,7 +23,9 @@
 #include "monitor/proctab.h"
 #include "monitor/sink.h"
 
-#define LINE_MAX (128 * 1024)
+/* All paths of a call came in one message, and a byte of them may need six
+ * here; the rest is small. */
+#define LINE_MAX (6 * IMSG_MAX_PAYLOAD + 64 * 1024)
 
 static struct wbuf line;
 /* 401s that were written one by one in this second */

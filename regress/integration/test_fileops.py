@@ -575,6 +575,12 @@ class Archives(FileOps):
         def name(i, n):
             path = f"{self.world.w}/{i:02}" + ("/" + "n" * 200) * 14
             return path + "/" + "n" * (n - len(path) - 1)
+        # whoever looks later sees them all, however they are spelled
+        odd = [f"{i:02}" + ("/" + "\x01" * 200) * 13 for i in range(30)]
+        r = self.refused(self.svc.rpc("files.archive", {
+            "sources": odd, "dest": "x.tar"}), 404, "fs.not_found")
+        self.eq(self.svc.audit_of(r)["paths"]["sources"],
+                [f"{self.world.w}/{p}" for p in odd])
         # as they are asked for, as they are answered, and by way of links
         for args, code in (
                 ([name(i, 3090) for i in range(31)], "args.too_large"),
