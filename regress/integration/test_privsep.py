@@ -181,7 +181,8 @@ class Confinement(Base):
                     "abx-listener": set(),
                     "abx-monitor": {self.svc.audit, w / "state/sessions"},
                     "abx-pathd": {w.w, w.r, w / "work",
-                                  w / "state/pathd.journal"},
+                                  w / "state/pathd.journal",
+                                  f"/proc/{pid}/mountinfo"},
                     "abx-execd": None}[name]
                 if allowed is not None:
                     self.eq(named - allowed - log, set())
