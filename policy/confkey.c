@@ -220,6 +220,8 @@ value_quantity(
 	    k->type == K_SIZE
 		? "a size such as 4096, \"10MB\" or \"64MiB\""
 		: "a duration such as 90, \"90s\", \"5m\" or \"1h\"";
+	/* the name of a variable, where it is that of the environment */
+	const char *name = n->key != NULL ? n->key : k->name;
 	uint64_t unit = k->type == K_MSEC ? 1000 : 1;
 	int error;
 
@@ -243,12 +245,12 @@ value_quantity(
 		return 0;
 	if (error == 0)
 		conf_find(cl, n, FIND_ERROR, "config.size_invalid",
-		    "\"%s\" must be from %llu%s to %llu%s", k->name,
+		    "\"%.80s\" must be from %llu%s to %llu%s", name,
 		    (unsigned long long)k->lo, k->type == K_MSEC ? " ms" : "",
 		    (unsigned long long)k->hi, k->type == K_MSEC ? " ms" : "");
 	else
 		conf_find(cl, n, FIND_ERROR, "config.size_invalid",
-		    "\"%.80s\" is not %s", n->s, what);
+		    "\"%.80s\" is \"%.80s\", not %s", name, n->s, what);
 	return -1;
 }
 

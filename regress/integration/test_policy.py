@@ -672,6 +672,17 @@ class Refused(Case):
         self.check({"rules": [{**self.rule, "principals": []}]},
                    "config.empty_rule")
 
+    def test_variables_are_named(self):
+        with open(self.w / "conf/server.json", "w") as f:
+            f.write('{"version": 1}')
+        bad = {"ABX_SERVER_MAX_BYTES": "x", "ABX_SERVER_TIMEOUT": "5d",
+               "ABX_SERVER_READONLY": "2", "ABX_SERVER_POLICY_RELOAD": "on"}
+        p = subprocess.run([f"{BUILD}/abxctl", "check-config",
+                            self.w / "conf/server.json"],
+                           env={**os.environ, **bad}, capture_output=True,
+                           text=True, timeout=20)
+        self.eq([n for n in bad if n not in p.stdout], [], p.stdout)
+
     def test_groups_and_readers(self):
         """Found by a check, and not only by the start."""
         self.check({"listen": [{"unix": self.w / "s", "group": "abx-none"}]},
