@@ -138,7 +138,8 @@ static void
 verb_panic(struct client *c, uint64_t id)
 {
 	mon.panic = 1;
-	log_warnx("panic: every command is killed and none may start");
+	log_warnx("panic by uid %u: every command is killed and none may start",
+	    c->uid);
 	req_each(kill_run, NULL);
 	proc_kill_all();
 	reply(c, id, 1, json_pack("{s:b}", "panic", 1));
@@ -148,7 +149,7 @@ static void
 verb_resume(struct client *c, uint64_t id)
 {
 	mon.panic = 0;
-	log_info("resume: commands may start again");
+	log_info("resume by uid %u: commands may start again", c->uid);
 	reply(c, id, 1, json_pack("{s:b}", "panic", 0));
 }
 

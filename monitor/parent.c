@@ -317,8 +317,8 @@ count_restart(struct restarts *rs)
 	return (uint32_t)n;
 }
 
-static void
-restart_later(struct parent *p, enum proc_kind kind)
+void
+parent_restart(struct parent *p, enum proc_kind kind)
 {
 	struct restarts *rs = &p->restarts[kind];
 	uint32_t n = count_restart(rs), ms;
@@ -330,6 +330,9 @@ restart_later(struct parent *p, enum proc_kind kind)
 		end_now(p, 1);
 		return;
 	}
+	/* one is due already: this one came by a reload meanwhile */
+	if (rs->timer != NULL)
+		return;
 	ms = n == 1 ? 10 : n > 5 ? 1000 : 50U << n;
 	if (ms > 1000)
 		ms = 1000;
@@ -375,7 +378,7 @@ kid_died(struct parent *p, struct child *c)
 		log_warnx("%s did not come up", proc_name(kind));
 		end_now(p, 1);
 	} else
-		restart_later(p, kind);
+		parent_restart(p, kind);
 }
 
 static void

@@ -60,6 +60,7 @@ struct restarts {
 struct load {
 	struct boot boot;
 	int policy;	 /* sealed memfd, -1: none or handed on */
+	unsigned need;	 /* 1 << kind: a worker of its own */
 	char text[4096]; /* first findings, for abxctl */
 };
 
@@ -112,6 +113,8 @@ int boot_open_audit(const struct parent *, size_t i);
 void reload_begin(struct parent *);
 /* The monitor went over to the next policy, or could not. */
 void reload_done(struct parent *, uint32_t epoch, int ok);
+/* parent.c: start a process of that kind again after a pause, or give up. */
+void parent_restart(struct parent *, enum proc_kind);
 /* A worker that was started for the next policy died. */
 void reload_child_died(struct parent *, enum proc_kind);
 /* The monitor does not need that child any more. */

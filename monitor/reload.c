@@ -261,12 +261,16 @@ reload_begin(struct parent *p)
 		next_free(p);
 		return;
 	}
-	if (need & 1)
+	if (need & 1) {
+		p->next->need |= 1U << PROC_PATHD;
 		p->next_kids[PROC_PATHD] =
 		    child_start(p, PROC_PATHD, &p->next->boot, p->next_epoch);
-	if (need & 2)
+	}
+	if (need & 2) {
+		p->next->need |= 1U << PROC_EXECD;
 		p->next_kids[PROC_EXECD] =
 		    child_start(p, PROC_EXECD, &p->next->boot, p->next_epoch);
+	}
 }
 
 /* ---- end ---- */
@@ -278,13 +282,16 @@ change_over(struct parent *p, enum proc_kind kind)
 {
 	struct child *old = p->kids[kind];
 
-	if (p->next_kids[kind] == NULL) {
+	if ((p->next->need & 1U << kind) == 0) {
 		/* it serves the new configuration as well */
 		return;
 	}
 	p->kids[kind] = p->next_kids[kind];
 	p->next_kids[kind] = NULL;
 	p->kid_epoch[kind] = p->next_epoch;
+	if (p->kids[kind] == NULL)
+		/* it died when the monitor had taken it already */
+		parent_restart(p, kind);
 	if (old == NULL)
 		return;
 	old->next = p->drain;

@@ -99,6 +99,31 @@ class Reload(Case):
                               200 and svc.run("true").status == 200),
                         True, f"after the death of {name}")
 
+    def test_deaths_within_the_pause_of_one(self):
+        """Each new pathd comes by a reload and dies before the first of them
+        would have been started again."""
+        w = self.world
+        conf = {**self.config(w), "restart_limit": 1000}
+        svc = self.start(conf, world=w)
+        svc.rough = True
+
+        def works():
+            return svc.download("a.txt").status == 200
+        for _ in range(5):  # the pause grows to a second
+            os.kill(self.newest(svc, "abx-pathd"), signal.SIGKILL)
+            self.eq(until(10, works), True)
+        for roots in ([w.w, w / "w/two"], w.w, [w.w, w / "w/three"]):
+            os.kill(self.newest(svc, "abx-pathd"), signal.SIGKILL)
+            svc.config["rules"][0]["paths"] = roots
+            svc.write(svc.config)
+            out = abxctl(svc, "reload")
+            self.eq(out.returncode, 0, out.stdout + out.stderr)
+        os.kill(self.newest(svc, "abx-pathd"), signal.SIGKILL)
+        time.sleep(2.5)
+        self.eq(svc.proc.poll(), None, "abxd lives")
+        self.eq(until(10, works), True)
+        self.eq(len(svc.kids()), 4, svc.kids())
+
     def newest(self, svc, name):
         """Its pid, once the one of before the reload is gone."""
         def those():
@@ -379,6 +404,10 @@ class Control(Case):
         self.eq(a.json["details"], {"layer": "panic"})
         self.eq(abxctl(self.svc, "resume").returncode, 0)
         self.ok(self.svc.run("true"))
+        with open(self.svc.log) as f:
+            log = f.read()
+        for word in "panic", "resume":
+            self.among(f"{word} by uid {os.getuid()}: ", log)
 
     def test_posture(self):
         got = self.ok(self.svc.get("/posture")).json
