@@ -11,8 +11,8 @@ import threading
 import time
 
 from abxtest import (ADMIN, ALICE, BUILD, READ, ROOT, SLOW, TOKENS, Case,
-                     Conn, Wrong, comm, family, fds, proc_stat, timeout,
-                     until)
+                     Conn, World, Wrong, comm, family, fds, proc_stat,
+                     timeout, until)
 
 LONG = bool(os.environ.get("ABX_LONG"))
 
@@ -79,15 +79,24 @@ class Reload(Case):
         self.eq(abxctl(svc, "reload").returncode, 0)
         self.refused(svc.download("a.txt"), 404, "op.not_enabled")
 
+    def rough_world(self):
+        """One whose log the other tests do not see."""
+        w = World()
+        self.addCleanup(w.remove)
+        self.fill(w)
+        w.own()
+        return w
+
     def test_workers_come_back_after_one(self):
         """Those that a reload left in place, and those that it replaced."""
-        svc = self.served()
+        w = self.rough_world()
+        svc = self.start(self.config(w), world=w)
         svc.rough = True
         for change in (lambda c: c["rules"].append({"allow": "core.check"}),
                        lambda c: (c["rules"][0].update(
-                           paths=[self.world.w, self.world / "w/two"]),
+                           paths=[w.w, w / "w/two"]),
                            c["rules"][1]["commands"].update(
-                               cwd=self.world / "w/three")),
+                               cwd=w / "w/three")),
                        lambda c: c["rules"].reverse()):
             change(svc.config)
             svc.write(svc.config)
@@ -102,7 +111,7 @@ class Reload(Case):
     def test_deaths_within_the_pause_of_one(self):
         """Each new pathd comes by a reload and dies before the first of them
         would have been started again."""
-        w = self.world
+        w = self.rough_world()
         conf = {**self.config(w), "restart_limit": 1000}
         svc = self.start(conf, world=w)
         svc.rough = True
