@@ -493,7 +493,8 @@ fuzz-replay: ${FUZZ_BIN}
 # meaningless, and the programs under test are named when a test is run.
 STAGE_SRC = regress/privsep/stage.c regress/privsep/stage_eyes.c
 TRIP_SRC = regress/privsep/trip.c regress/privsep/trip_calls.c \
-	regress/privsep/trip_live.c regress/privsep/trip_force.c
+	regress/privsep/trip_live.c regress/privsep/trip_libc.c \
+	regress/privsep/trip_force.c
 STAGE_O = ${STAGE_SRC:.c=.o}
 TRIP_O = ${TRIP_SRC:.c=.o} ${STAGE_O} listener/filter.o monitor/filter.o \
 	pathd/filter.o execd/filter.o execd/launch/xl.o common/jail.o

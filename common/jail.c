@@ -240,26 +240,30 @@ jail_landlock(const struct jail_path *paths, size_t n)
 /* ---- seccomp ---- */
 
 /* What every process of ours needs once it runs.  fstat(3) is newfstatat
- * with an empty path; memory is never made executable. */
+ * with an empty path; memory is never made executable; nobody is
+ * sent a signal, be it by F_SETOWN. */
 static const struct jail_call base_calls[] = {{"read", 0, 0, 0, 0},
     {"write", 0, 0, 0, 0}, {"close", 0, 0, 0, 0}, {"readv", 0, 0, 0, 0},
     {"writev", 0, 0, 0, 0}, {"pread64", 0, 0, 0, 0}, {"lseek", 0, 0, 0, 0},
     {"fstat", 0, 0, 0, 0}, {"newfstatat", 1, 3, 0xffffffff, 0x1000},
-    {"fcntl", 0, 0, 0, 0}, {"sendmsg", 0, 0, 0, 0}, {"recvmsg", 0, 0, 0, 0},
-    {"poll", 0, 0, 0, 0}, {"ppoll", 0, 0, 0, 0}, {"epoll_wait", 0, 0, 0, 0},
-    {"epoll_pwait", 0, 0, 0, 0}, {"epoll_pwait2", 0, 0, 0, 0},
-    {"epoll_ctl", 0, 0, 0, 0}, {"timerfd_settime", 0, 0, 0, 0},
-    {"brk", 0, 0, 0, 0}, {"mmap", 1, 2, 4, 0}, {"munmap", 0, 0, 0, 0},
-    {"mremap", 0, 0, 0, 0}, {"mprotect", 1, 2, 4, 0}, {"madvise", 0, 0, 0, 0},
-    {"futex", 0, 0, 0, 0}, {"rt_sigreturn", 0, 0, 0, 0},
-    {"rt_sigaction", 0, 0, 0, 0}, {"rt_sigprocmask", 0, 0, 0, 0},
-    {"clock_gettime", 0, 0, 0, 0}, {"gettimeofday", 0, 0, 0, 0},
+    {"fcntl", 1, 1, 0xfffffff8, F_DUPFD},	  /* to F_SETLKW */
+    {"fcntl", 1, 1, 0xfffffffe, F_DUPFD_CLOEXEC}, /* F_SETPIPE_SZ */
+    {"fcntl", 1, 1, 0xfffffffe, F_GETPIPE_SZ},	  /* F_ADD_SEALS */
+    {"fcntl", 1, 1, 0xffffffff, F_GET_SEALS}, {"sendmsg", 0, 0, 0, 0},
+    {"recvmsg", 0, 0, 0, 0}, {"poll", 0, 0, 0, 0}, {"ppoll", 0, 0, 0, 0},
+    {"epoll_wait", 0, 0, 0, 0}, {"epoll_pwait", 0, 0, 0, 0},
+    {"epoll_pwait2", 0, 0, 0, 0}, {"epoll_ctl", 0, 0, 0, 0},
+    {"timerfd_settime", 0, 0, 0, 0}, {"brk", 0, 0, 0, 0}, {"mmap", 1, 2, 4, 0},
+    {"munmap", 0, 0, 0, 0}, {"mremap", 0, 0, 0, 0}, {"mprotect", 1, 2, 4, 0},
+    {"madvise", 0, 0, 0, 0}, {"futex", 0, 0, 0, 0},
+    {"rt_sigreturn", 0, 0, 0, 0}, {"rt_sigaction", 0, 0, 0, 0},
+    {"rt_sigprocmask", 0, 0, 0, 0}, {"clock_gettime", 0, 0, 0, 0},
+    {"gettimeofday", 0, 0, 0, 0},
     /* where the kernel offers no vDSO */
     {"time", 0, 0, 0, 0}, {"clock_nanosleep", 0, 0, 0, 0},
     {"nanosleep", 0, 0, 0, 0}, {"restart_syscall", 0, 0, 0, 0},
-    {"getpid", 0, 0, 0, 0}, {"gettid", 0, 0, 0, 0}, {"tgkill", 0, 0, 0, 0},
-    {"getrandom", 0, 0, 0, 0}, {"exit", 0, 0, 0, 0}, {"exit_group", 0, 0, 0, 0},
-    {NULL, 0, 0, 0, 0}};
+    {"getpid", 0, 0, 0, 0}, {"gettid", 0, 0, 0, 0}, {"getrandom", 0, 0, 0, 0},
+    {"exit", 0, 0, 0, 0}, {"exit_group", 0, 0, 0, 0}, {NULL, 0, 0, 0, 0}};
 
 #ifdef ABX_SANITIZE
 /* The sanitizers' runtime calls what no filter of ours allows, so in that
@@ -292,6 +296,23 @@ listed(const struct jail_call *calls, const char *name)
 			return 1;
 	return 0;
 }
+
+#ifndef ABX_SANITIZE
+/* A call that the program lists itself is not widened by the base. */
+static void
+add_base(scmp_filter_ctx ctx, const struct jail_call *calls)
+{
+	const struct jail_call *c,
+	    self = {/* abort(3) */
+		"tgkill", 1, 0, 0xffffffff, (uint64_t)getpid()};
+
+	for (c = base_calls; c->name != NULL; c++)
+		if (!listed(calls, c->name))
+			add_call(ctx, SCMP_ACT_ALLOW, c);
+	if (!listed(calls, self.name))
+		add_call(ctx, SCMP_ACT_ALLOW, &self);
+}
+#endif
 
 static scmp_filter_ctx
 filter_new(int deny_list)
@@ -337,10 +358,8 @@ jail_seccomp(const struct jail_call *calls, int deny_list)
 	for (c = calls; c != NULL && c->name != NULL; c++)
 		add_call(
 		    ctx, deny_list ? SCMP_ACT_ERRNO(EPERM) : SCMP_ACT_ALLOW, c);
-	/* a call that the program lists itself is not widened by the base */
-	for (c = base_calls; !deny_list && c->name != NULL; c++)
-		if (!listed(calls, c->name))
-			add_call(ctx, SCMP_ACT_ALLOW, c);
+	if (!deny_list)
+		add_base(ctx, calls);
 #endif
 	if ((rc = seccomp_load(ctx)) != 0)
 		fatalx("seccomp_load: %s", strerror(-rc));

@@ -58,10 +58,11 @@ const struct jail_call pathd_calls[] = {
     /* the process that parses archives confines itself further */
     {"prctl", 1, 0, ALL, PR_SET_NO_NEW_PRIVS},
     {"seccomp", 0, 0, 0, 0},
-    {"dup2", 0, 0, 0, 0},
+    {"dup3", 0, 0, 0, 0}, /* not every machine has dup2 */
     {"pwrite64", 0, 0, 0, 0},
     {"close_range", 0, 0, 0, 0},
     {"kill", 1, 1, ALL, SIGKILL},
+    {"tgkill", 1, 2, ALL, SIGABRT}, /* abort(3), of each worker */
     {"wait4", 0, 0, 0, 0},
     {NULL, 0, 0, 0, 0},
 };

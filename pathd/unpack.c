@@ -282,7 +282,7 @@ unpack_main(int in, int out, int gzip, uint64_t max)
 
 	log_set_sink(NULL);
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == -1 ||
-	    dup2(in, 0) == -1 || dup2(out, 1) == -1 ||
+	    dup3(in, 0, 0) == -1 || dup3(out, 1, 0) == -1 ||
 	    close_range(3, ~0U, 0) == -1)
 		_exit(1);
 	if ((u = calloc(1, sizeof(*u))) == NULL ||

@@ -32,6 +32,7 @@ main(int argc, char **argv)
 	    cmocka_unit_test(trip_pathd),
 	    cmocka_unit_test(trip_execd),
 	    cmocka_unit_test(trip_machine),
+	    cmocka_unit_test(trip_libc),
 	};
 	const struct CMUnitTest live[] = {
 	    cmocka_unit_test(live_ids),

@@ -20,6 +20,9 @@ void trip_pathd(void **);
 void trip_execd(void **);
 void trip_machine(void **);
 
+/* trip_libc.c */
+void trip_libc(void **);
+
 /* trip_live.c */
 int live_start(void **);
 int live_start_user(void **);

@@ -44,6 +44,7 @@
 #define LAST_CALL 470 /* a little beyond what kernels have */
 #define NOBODY 65534
 #define BAD (-1L)
+#define SELF (-2L) /* the process that makes the call */
 
 /* How a process that made one call ended. */
 enum fate { LIVED, TRIPPED, OTHER };
@@ -60,11 +61,13 @@ static int deny_list;
 static void
 attempt_run(const struct attempt *a)
 {
-	long rc;
+	long rc, arg[6];
+	size_t i;
 
+	for (i = 0; i < nitems(arg); i++)
+		arg[i] = a->arg[i] == SELF ? getpid() : a->arg[i];
 	/* by number: this is about the kernel, not about a library */
-	rc = syscall(a->nr, a->arg[0], a->arg[1], a->arg[2], a->arg[3],
-	    a->arg[4], a->arg[5]);
+	rc = syscall(a->nr, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
 	syscall(SYS_exit_group, rc == -1 && errno == EPERM ? 1 : 0);
 }
 
@@ -165,11 +168,11 @@ listed(const char *list, long nr)
 
 /* What every process has besides its own list, whatever the arguments. */
 #define EVERYBODY                                                           \
-	"read write close readv writev pread64 lseek fstat fcntl sendmsg "  \
+	"read write close readv writev pread64 lseek fstat sendmsg "        \
 	"recvmsg poll ppoll epoll_wait epoll_pwait epoll_pwait2 epoll_ctl " \
 	"timerfd_settime brk munmap mremap madvise futex rt_sigreturn "     \
 	"rt_sigaction rt_sigprocmask clock_gettime gettimeofday time "      \
-	"clock_nanosleep nanosleep restart_syscall getpid gettid tgkill "   \
+	"clock_nanosleep nanosleep restart_syscall getpid gettid "          \
 	"getrandom exit exit_group "
 
 /* Calls whose arguments decide. */
@@ -189,6 +192,16 @@ static const struct row everybody[] = {
     {"mprotect to read", 1, {SYS_mprotect, {0, 4096, PROT_READ, 0, 0, 0}}},
     {"mprotect to code", 0,
 	{SYS_mprotect, {0, 4096, PROT_READ | PROT_EXEC, 0, 0, 0}}},
+    {"F_SETLKW", 1, {SYS_fcntl, {BAD, F_SETLKW, 0, 0, 0, 0}}},
+    {"F_SETOWN", 0, {SYS_fcntl, {BAD, F_SETOWN, 1, 0, 0, 0}}},
+    {"F_SETOWN_EX", 0, {SYS_fcntl, {BAD, F_SETOWN_EX, BAD, 0, 0, 0}}},
+    {"F_SETSIG", 0, {SYS_fcntl, {BAD, F_SETSIG, SIGKILL, 0, 0, 0}}},
+    {"F_SETLEASE", 0, {SYS_fcntl, {BAD, F_SETLEASE, 0, 0, 0, 0}}},
+    {"F_NOTIFY", 0, {SYS_fcntl, {BAD, F_NOTIFY, 0, 0, 0, 0}}},
+    {"F_DUPFD_CLOEXEC", 1, {SYS_fcntl, {BAD, F_DUPFD_CLOEXEC, 0, 0, 0, 0}}},
+    {"F_SETPIPE_SZ", 1, {SYS_fcntl, {BAD, F_SETPIPE_SZ, 0, 0, 0, 0}}},
+    {"F_ADD_SEALS", 1, {SYS_fcntl, {BAD, F_ADD_SEALS, 0, 0, 0, 0}}},
+    {"F_GET_SEALS", 1, {SYS_fcntl, {BAD, F_GET_SEALS, 0, 0, 0, 0}}},
     {"execve", 0, {SYS_execve, {BAD, 0, 0, 0, 0, 0}}},
     {"socket", 0, {SYS_socket, {AF_UNIX, SOCK_STREAM, 0, 0, 0, 0}}},
     {"thread", 0,
@@ -212,6 +225,8 @@ static const struct row no_files[] = {
     {"openat", 0, {SYS_openat, {AT_FDCWD, BAD, O_RDONLY, 0, 0, 0}}},
     {"fork", 0, {SYS_clone, {SIGCHLD, 0, 0, 0, 0, 0}}},
     {"kill", 0, {SYS_kill, {1, SIGKILL, 0, 0, 0, 0}}},
+    {"signal to itself", 1, {SYS_tgkill, {SELF, SELF, 0, 0, 0, 0}}},
+    {"signal to another", 0, {SYS_tgkill, {1, 1, 0, 0, 0, 0}}},
 };
 
 static void
@@ -345,13 +360,15 @@ trip_pathd(void **state)
 		{SYS_kill, {0x7fffffff, SIGKILL, 0, 0, 0, 0}}},
 	    {"kill by SIGTERM", 0,
 		{SYS_kill, {0x7fffffff, SIGTERM, 0, 0, 0, 0}}},
+	    {"abort", 1, {SYS_tgkill, {BAD, BAD, SIGABRT, 0, 0, 0}}},
+	    {"signal to another", 0, {SYS_tgkill, {BAD, BAD, 0, 0, 0, 0}}},
 	};
 
 	check_filter(pathd_calls,
 	    EVERYBODY "openat openat2 newfstatat statx readlinkat getdents64 "
 		      "mkdirat unlinkat linkat renameat renameat2 umask "
 		      "ftruncate fsync splice pipe2 set_robust_list getppid "
-		      "symlinkat copy_file_range seccomp dup2 pwrite64 "
+		      "symlinkat copy_file_range seccomp dup3 pwrite64 "
 		      "inotify_init1 inotify_add_watch inotify_rm_watch "
 		      "close_range wait4",
 	    own, nitems(own));
