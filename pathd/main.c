@@ -28,6 +28,7 @@
 #include "pathd/mounts.h"
 #include "pathd/pool.h"
 #include "pathd/roots.h"
+#include "pathd/unpack.h"
 
 static struct pathd pd = {.journal = -1};
 static struct chan *mon;
@@ -111,6 +112,8 @@ pathd_opened(const struct proc_conf *pc, struct jail *j)
 	sweep_wait();
 	if ((n = journal_sweep(&pd)) > 0)
 		log_info("removed %zu temporaries of a crash", n);
+	if (!unpack_can())
+		log_warnx("there is no locale C.UTF-8: no archive is imported");
 	log_info("%zu roots, walking with %s", pd.roots.n,
 	    beneath_probe(pd.roots.n > 0 ? pd.roots.v[0].fd : -1));
 }
@@ -463,7 +466,7 @@ int
 main(int argc, char **argv)
 {
 	/* libarchive wants to know how names are spelled before no file of the
-	 * system can be read any more; without it they are bytes */
+	 * system can be read any more */
 	(void)setlocale(LC_CTYPE, "C.UTF-8");
 	return proc_main(&ops, argc, argv);
 }

@@ -5,7 +5,6 @@
  * a pipe by way of a process that parses it.
  */
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -280,8 +279,7 @@ import_run(struct job *j, struct import *im, int pipe, struct put_fin *fin)
 	if (code != C_OK)
 		(void)kill(pid, SIGKILL);
 	close(d->frames);
-	while (waitpid(pid, NULL, 0) == -1 && errno == EINTR)
-		continue;
+	unpack_reap(pid);
 	if (code == C_OK && im->b->has_digest &&
 	    memcmp(d->end.digest, im->b->digest, SHA256_LEN) != 0)
 		code = C_FS_DIGEST_MISMATCH;

@@ -6,12 +6,14 @@
  * into frames of our own.
  */
 #include <sys/prctl.h>
+#include <sys/wait.h>
 
 #include <archive.h>
 #include <archive_entry.h>
 
 #include <errno.h>
 #include <fcntl.h>
+#include <langinfo.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -254,13 +256,22 @@ read_members(struct unpacker *u, struct archive *a)
 	}
 }
 
+/* In another locale libarchive would look for files that know how to convert
+ * names, and what it cannot convert it would not call an error. */
+int
+unpack_can(void)
+{
+	return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+}
+
 static enum code
 read_archive(struct unpacker *u, int gzip)
 {
 	struct archive *a = archive_read_new();
 	enum code code = C_ARGS_INVALID;
 
-	if (a == NULL || archive_read_support_format_tar(a) != ARCHIVE_OK ||
+	if (a == NULL || !unpack_can() ||
+	    archive_read_support_format_tar(a) != ARCHIVE_OK ||
 	    (gzip && archive_read_support_filter_gzip(a) != ARCHIVE_OK))
 		return C_SRV_UNAVAILABLE;
 	if (archive_read_open(a, u, NULL, read_cb, NULL) == ARCHIVE_OK)
@@ -322,4 +333,22 @@ unpack_start(int pipe, int gzip, uint64_t max, int *frames)
 	errno = save;
 	*frames = pid == -1 ? -1 : p[0];
 	return pid;
+}
+
+void
+unpack_reap(pid_t pid)
+{
+	int status;
+
+	while (waitpid(pid, &status, 0) == -1)
+		if (errno != EINTR)
+			return;
+	if (!WIFSIGNALED(status) || WTERMSIG(status) == SIGKILL)
+		return; /* that one is ours */
+	if (WTERMSIG(status) == SIGSYS)
+		log_warnx("what reads archives was killed by its system call "
+			  "filter");
+	else
+		log_warnx(
+		    "what reads archives died of signal %d", WTERMSIG(status));
 }

@@ -41,5 +41,10 @@ int unpack_end_get(struct rbuf *, struct unpack_end *);
  * or not: its pid and the pipe of its frames, non-blocking, or -1 with
  * errno. */
 pid_t unpack_start(int pipe, int gzip, uint64_t max, int *frames);
+/* Wait for its end, and log it when it was no good one. */
+void unpack_reap(pid_t);
+/* Is this a locale in which names are UTF-8?  In another nothing is read: its
+ * end says so, with C_SRV_UNAVAILABLE. */
+int unpack_can(void);
 
 #endif

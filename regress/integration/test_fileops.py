@@ -7,12 +7,14 @@ import hashlib
 import io
 import json
 import os
+import signal
 import tarfile
 import threading
 import time
 import unittest
 
-from abxtest import MARKER, Case, Conn, World, quoted, until
+from abxtest import (MARKER, Case, Conn, World, family, needs_root, proc_stat,
+                     quoted, until)
 
 
 def rules(w, **more):
@@ -720,6 +722,46 @@ class Archives(FileOps):
         self.refused(self.imp(good, "p/a"), 409, "fs.not_directory")
         self.refused(self.imp(good, "gone"), 404, "fs.not_found")
         self.refused(self.imp(good, "vault"), 403, "policy.path_denied")
+
+    def test_import_that_kills_its_reader(self):
+        """Somebody may have tried something: it must be in the log."""
+        w = self.fresh()
+        self.fill(w)
+        svc = self.start({"rules": rules(w)}, w)
+        svc.rough = True
+        data = tar(("x", b"1" * 100_000))
+        with Conn(svc) as c:
+            c.send(svc.build("PUT", "/files/import?path=in", data)[:-50_000])
+            pathd = svc.kid("abx-pathd")
+
+            def reader():
+                kids = {p: proc_stat(p) for p in family(pathd)}
+                return [p for p, s in kids.items()
+                        if s and s[0] != pathd and p != pathd]
+            found = until(5, reader)
+            self.eq(len(found), 1, "the readers")
+            os.kill(found[0], signal.SIGSEGV)
+            self.refused(c.reply(), 400, "args.invalid")
+        self.eq(until(5, lambda: "what reads archives died of signal 11"
+                      in svc.logged()), True, "the log tells")
+
+    @needs_root
+    def test_import_without_locale(self):
+        """Names could not be converted: nothing is read, and nobody dies."""
+        w = self.fresh()
+        self.fill(w)
+        svc = self.start({"rules": rules(w)}, w, before=[
+            "unshare", "-m", "sh", "-c",
+            'mount -t tmpfs none /usr/lib/locale && exec "$@"', "sh"])
+        for name in "t/ascii", "t/ü":
+            for fmt in tarfile.PAX_FORMAT, tarfile.GNU_FORMAT:
+                self.refused(svc.call(
+                    "PUT", "/files/import?path=in",
+                    tar((name, b"x"), format=fmt)), 503, "server.unavailable")
+        with self.opened(self.ok(svc.get("/files/export?path=p")).body) as t:
+            self.among("d/grüße", [n.removeprefix("p/")
+                                   for n in t.getnames()])
+        self.eq("there is no locale C.UTF-8" in svc.logged(), True)
 
     def test_import_bounds(self):
         bomb = gzip.compress(tar(("x", b"\0" * 300_000_000)), 9)
