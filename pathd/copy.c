@@ -220,6 +220,9 @@ copy_dir(struct copy *c, const char *name, const struct stat *st)
 
 	if (st->st_dev == c->stage.dev && st->st_ino == c->stage.ino)
 		return TREE_SKIP; /* into itself */
+	/* deeper than what can be taken away again */
+	if (c->depth >= TREE_DEPTH)
+		return C_FS_NAME_TOO_LONG;
 	if (mkdirat(up, name, 0700) == -1)
 		return beneath_act_code(errno);
 	if ((fd = openat(up, name, OPEN_DIR)) == -1)

@@ -12,6 +12,10 @@
 #include "pathd/dir.h"
 #include "pathd/pathd.h"
 
+/* Of files in an archive that is written here, without a limit of the policy:
+ * a file of holes costs nothing and may be of any size. */
+#define PACK_BYTES (1ULL << 36)
+
 /* Bytes of the stream: 0, or -1 to stop. */
 typedef int (*pack_cb)(void *arg, const void *, size_t);
 

@@ -141,6 +141,8 @@ do_archive(struct job *j, struct rbuf *r)
 
 	if (bulk_get(r, &b) == -1 || rget_end(r) == -1)
 		_exit(1);
+	if (b.max_bytes > PACK_BYTES)
+		b.max_bytes = PACK_BYTES;
 	p.b = &b;
 	p.not_dev = b.dst.dev;
 	p.not_ino = b.dst.ino;

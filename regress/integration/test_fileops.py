@@ -8,6 +8,7 @@ import io
 import json
 import os
 import signal
+import subprocess
 import tarfile
 import threading
 import time
@@ -248,6 +249,23 @@ class Copies(FileOps):
         with open(self.world / "w/sparse2", "rb") as f:
             f.seek(1 << 29)
             self.eq(f.read(6), b"middle")
+
+
+    def test_too_deep(self):
+        """What was copied of it goes again."""
+        fds = [os.open(self.world.w, os.O_RDONLY)]
+        for _ in range(1100):
+            os.mkdir("e", dir_fd=fds[-1])
+            fds.append(os.open("e", os.O_RDONLY, dir_fd=fds[-1]))
+            if len(fds) > 2:
+                os.close(fds.pop(0))
+        for fd in fds:
+            os.close(fd)
+        r = self.svc.rpc("files.copy", {"src": "e", "dst": "e2"})
+        names = os.listdir(self.world.w)
+        subprocess.run(["rm", "-rf", self.world.w + "/e"], check=True)
+        self.refused(r, 400, "fs.name_too_long")
+        self.eq([n for n in names if n.startswith(".abx-")], [])
 
 
 class Spellings(FileOps):
@@ -593,6 +611,14 @@ class Archives(FileOps):
             self.eq(r.code, code, r)
         self.eq(self.svc.kids(), kids)
         self.ok(self.svc.stat("p/a"))
+
+    def test_archive_of_holes(self):
+        with open(self.world.w + "/holes", "wb") as f:
+            f.truncate(1 << 40)
+        r = self.svc.rpc("files.archive", {"sources": ["holes"],
+                                           "dest": "holes.tar"}, timeout=10)
+        os.unlink(self.world.w + "/holes")
+        self.refused(r, 413, "limit.max_bytes")
 
     def test_T028_archive_dest(self):
         w = self.world
