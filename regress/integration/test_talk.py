@@ -8,6 +8,7 @@ it at once.
 ABX_SEED repeats a run, ABX_ROUNDS makes it longer.
 """
 import base64
+import contextlib
 import hashlib
 import io
 import json
@@ -20,11 +21,12 @@ import threading
 import time
 import traceback
 
-from abxtest import (ADMIN, LONG, ROOT, SLOW, Case, Conn, Reply, Wrong, alive,
-                     comm, events, family, fds, timeout, told, until)
+from abxtest import (ADMIN, LONG, ROOT, SLOW, Case, Conn, Reply, Service, World,
+                     Wrong, alive, comm, events, family, fds, timeout, told,
+                     until)
 
 SEED = int(os.environ.get("ABX_SEED") or random.randrange(1 << 32))
-ROUNDS = int(os.environ.get("ABX_ROUNDS") or (600 if LONG else 40))
+ROUNDS = int(os.environ.get("ABX_ROUNDS") or (600 if LONG else 30))
 CLIENTS = 6
 SOON = 10 * SLOW  # seconds that any answer may take, on a busy machine
 SIZES = (0, 1, 2, 6, 100, 4095, 4096, 4097, 16384, 65535, 65536, 65537, 131072,
@@ -432,6 +434,22 @@ class Talker:
                 time.sleep(self.rng.random() ** 3 * 0.05)
         return True
 
+    @contextlib.contextmanager
+    def sending(self, c, data, shut=False):
+        """Send while what is within reads: neither side waits for the
+        other then."""
+        def go():
+            try:
+                self.send(c, data)
+                if shut:
+                    c.s.shutdown(socket.SHUT_WR)
+            except OSError:
+                pass  # what is read says more
+        t = threading.Thread(target=go, daemon=True)
+        t.start()
+        yield
+        t.join()
+
     def read(self, c, asks):
         """The answers to these, in order."""
         for i, a in enumerate(asks):
@@ -456,7 +474,10 @@ class Talker:
         """Leave in the middle of it, in any way."""
         rng = self.rng
         data = b"".join(a.data for a in asks)
-        self.send(c, data[:rng.randrange(len(data) + 1)])
+        try:
+            self.send(c, data[:rng.randrange(len(data) + 1)])
+        except TimeoutError:
+            pass
         how = rng.randrange(4)
         if how == 0:
             c.s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
@@ -476,12 +497,8 @@ class Talker:
         if whole is not asks:
             last = asks[-1].data
             data += last[:self.rng.randrange(len(last))]
-        self.send(c, data)
-        try:
-            c.s.shutdown(socket.SHUT_WR)
-        except OSError:
-            pass
-        self.read(c, whole)
+        with self.sending(c, data, True):
+            self.read(c, whole)
         if not any(a.closes for a in whole) and not c.ended(SOON):
             # what needs no more to be answered, by a refusal mostly
             r = c.reply()
@@ -490,19 +507,13 @@ class Talker:
 
     def piped(self, c, asks):
         """Send and read at once."""
-        data = b"".join(a.data for a in asks)
-        t = threading.Thread(target=self.send, args=(c, data), daemon=True)
-        t.start()
-        self.read(c, asks)
-        t.join()
+        with self.sending(c, b"".join(a.data for a in asks)):
+            self.read(c, asks)
 
     def in_turn(self, c, asks):
         for a in asks:
-            t = threading.Thread(target=self.send, args=(c, a.data),
-                                 daemon=True)
-            t.start()
-            self.read(c, [a])
-            t.join()
+            with self.sending(c, a.data):
+                self.read(c, [a])
             if a.closes:
                 return
 
@@ -523,15 +534,14 @@ class Talker:
                 "application/json")))
         self.story.append(what[what.index(b"POST" if b"argv" in what else b"GET"):][-90:])
         asks = [a for a in asks if not a.closes]
-        self.send(c, b"".join(a.data for a in asks) + what
-                  + rng.choice((b"", b"GET /health HT",
-                                self.build("GET", "/health"))))
-        if rng.random() < 0.7:
+        with self.sending(c, b"".join(a.data for a in asks)):
             self.read(c, asks)
-            if b"sleep\"" not in what and rng.random() < 0.7:
-                self.status(200)(self.begun(c))
-                for _ in range(rng.randrange(20 if b"while" in what else 2)):
-                    c.chunk()
+        self.send(c, what + rng.choice((b"", b"GET /health HT",
+                                        self.build("GET", "/health"))))
+        if b"sleep\"" not in what and rng.random() < 0.7:
+            self.status(200)(self.begun(c))
+            for _ in range(rng.randrange(20 if b"while" in what else 2)):
+                c.chunk()
         how = rng.randrange(3)
         if how == 0:
             c.s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
@@ -596,6 +606,14 @@ class Talk(Case):
         return {n: len(fds(p)) - (n == "abx-pathd") * len(alive(family(p)))
                 for n, p in self.svc.kids().items()}
 
+    def running(self):
+        """What runs below execd."""
+        return alive(family(self.svc.kid("abx-execd")))
+
+
+class Conversations(Talk):
+    rounds = ROUNDS
+
     def watch(self, stop, worst):
         """What a client that asks for little waits for it."""
         with Conn(self.svc, timeout=SOON) as c:
@@ -626,7 +644,7 @@ class Talk(Case):
         t = threading.Thread(target=self.watch, args=(stop, waits))
         t.start()
         try:
-            for i in range(ROUNDS):
+            for i in range(self.rounds):
                 self.round(f"{SEED}:{i}")
         finally:
             stop.set()
@@ -641,10 +659,23 @@ class Talk(Case):
         self.under(waits[len(waits) * 95 // 100], 0.5 * SLOW,
                    f"seconds for health of {len(waits)}")
 
-    def running(self):
-        """What runs below execd."""
-        return alive(family(self.svc.kid("abx-execd")))
 
+class UnixConversations(Conversations):
+    """The buffers between the two ends are others there, and smaller."""
+
+    rounds = ROUNDS // 3
+
+    @classmethod
+    def setUpClass(cls):
+        cls.world = World()
+        cls.addClassCleanup(cls.world.remove)
+        cls.fill(cls.world)
+        cls.world.own()
+        cls.svc = Service(cls.world, cls.conf(cls.world),
+                          unix=cls.world / "sock").start()
+
+
+class Gone(Talk):
     def test_nobody_is_left_to_run_for(self):
         """However much was sent with a command or behind it, it ends with the
         client."""
