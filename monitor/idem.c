@@ -14,8 +14,9 @@
 #include "common/proc.h"
 #include "monitor/mon.h"
 
-#define IDEM_MAX 10000			 /* keys remembered */
-#define IDEM_BODY (64 * 1024)		 /* bytes of one answer kept */
+#define IDEM_MAX 10000	      /* keys remembered */
+#define IDEM_SHARE 1000	      /* of one principal, when there is no more room */
+#define IDEM_BODY (64 * 1024) /* bytes of one answer kept */
 #define IDEM_BYTES (32 * 1024 * 1024)	 /* and of all */
 #define IDEM_US (24ULL * 3600 * 1000000) /* for a day */
 #define IDEM_BUCKETS 1024
@@ -75,7 +76,7 @@ forget(struct idem *e)
 	count--;
 }
 
-/* Make room: what is past its day, and the oldest that is not at work. */
+/* What is past its day, and answers that are too many. */
 static void
 expire(uint64_t now)
 {
@@ -85,13 +86,38 @@ expire(uint64_t now)
 		next = e->newer;
 		if (e->owner != NULL)
 			continue;
-		if (now - e->since < IDEM_US && count < IDEM_MAX)
+		if (now - e->since < IDEM_US)
 			break;
 		forget(e);
 	}
 	for (e = oldest; e != NULL && bytes > IDEM_BYTES; e = e->newer)
 		if (e->owner == NULL)
 			drop_body(e);
+}
+
+/* Room for a key of that principal: the oldest that is not at work goes, and
+ * who has many loses one of his own, since a retry of a forgotten key is done
+ * a second time. */
+static void
+make_room(const char *who)
+{
+	struct idem *e, *any = NULL, *own = NULL;
+	size_t n = 0;
+
+	if (count < IDEM_MAX)
+		return;
+	for (e = oldest; e != NULL; e = e->newer) {
+		if (any == NULL && e->owner == NULL)
+			any = e;
+		if (strcmp(e->name, who) != 0)
+			continue;
+		n++;
+		if (own == NULL && e->owner == NULL)
+			own = e;
+	}
+	e = n >= IDEM_SHARE ? own : any;
+	if (e != NULL)
+		forget(e);
 }
 
 static struct idem *
@@ -220,6 +246,7 @@ idem_begin(struct req *r)
 		return 1;
 	}
 	if ((e = look_up(name, n)) == NULL) {
+		make_room(r->who.id);
 		if (count < IDEM_MAX && remember(r, name, n, hash) != NULL)
 			return 0;
 		free(name);

@@ -9,9 +9,10 @@ import signal
 import subprocess
 import threading
 import time
+import unittest
 
-from abxtest import (ADMIN, ALICE, BUILD, READ, ROOT, SLOW, TOKENS, Case,
-                     Conn, World, Wrong, comm, family, fds, proc_stat,
+from abxtest import (ADMIN, ALICE, ASAN, BOB, BUILD, READ, ROOT, SLOW, TOKENS,
+                     Case, Conn, World, Wrong, comm, family, fds, proc_stat,
                      timeout, until)
 
 LONG = bool(os.environ.get("ABX_LONG"))
@@ -503,6 +504,22 @@ class Idempotency(Case):
         ask()
         self.eq([self.ok(a).json["stdout"] for a in got], ["1\n"] * 4)
         self.eq(self.world.get("w/log"), b"x\n")
+
+    @unittest.skipIf(ASAN, "too slow with the sanitizers")
+    def test_a_caller_with_many_pushes_out_his_own(self):
+        mine = {"Idempotency-Key": "mine"}
+        path = {"path": "kept"}
+        a = self.ok(self.svc.rpc("files.mkdir", path, headers=mine), 201)
+        with Conn(self.svc, timeout=60) as c:
+            for first in range(0, 10_100, 100):
+                c.send(b"".join(self.svc.build(
+                    "GET", "/files/stat?path=log", token=BOB,
+                    headers={"Idempotency-Key": f"b{k}"})
+                    for k in range(first, first + 100)))
+                for _ in range(100):
+                    self.among(c.reply().status, (200, 404))
+        b = self.ok(self.svc.rpc("files.mkdir", path, headers=mine), 201)
+        self.eq(a.body, b.body)
 
     def test_refusals_are_not_kept(self):
         h = {"Idempotency-Key": "k3"}
