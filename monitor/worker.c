@@ -258,7 +258,7 @@ worker_done(struct req *r, struct imsg *m)
 			? "pattern"
 		    : r->dec.npaths == 0 ? NULL
 					 : r->dec.paths[0].param,
-		    NULL, 0);
+		    NULL, d.code == C_LIM_CONCURRENCY);
 	else
 		answer_json(r, r->call.op == OP_files_mkdir ? 201 : 200,
 		    done_body(r, &d));

@@ -610,6 +610,12 @@ task_add(uint16_t type, uint64_t id, uint32_t root, size_t items,
 		task_free(t);
 		return 0;
 	}
+	/* those before it end when their clients like */
+	if (type == MP_WATCH && !task_may_run(t)) {
+		task_fail(t, C_LIM_CONCURRENCY);
+		task_free(t);
+		return 0;
+	}
 	memcpy(t->payload, payload, len);
 	t->len = len;
 	TAILQ_INSERT_TAIL(&pool.queue, t, entry);

@@ -14,8 +14,8 @@ import threading
 import time
 import unittest
 
-from abxtest import (MARKER, Case, Conn, World, family, needs_root, proc_stat,
-                     quoted, until)
+from abxtest import (MARKER, SLOW, Case, Conn, World, family, needs_root,
+                     proc_stat, quoted, until)
 
 
 def rules(w, **more):
@@ -896,6 +896,10 @@ class Archives(FileOps):
 
 class Watches(FileOps):
     @classmethod
+    def conf(cls, w):
+        return {"rules": [{**rules(w)[0], "limits": {"concurrency": 64}}]}
+
+    @classmethod
     def fill(cls, w):
         w.put("w/t/d/e/f", "1")
         w.put("w/t/old", "1")
@@ -1041,6 +1045,22 @@ class Watches(FileOps):
         self.read_to(slow, b"slow/later")
         t.join(60)
         self.eq(seen, [True], "who reads gets all")
+
+    def test_more_than_can_be(self):
+        """Who watches much is refused at once, not after a wait."""
+        n = 0
+        while n < 64:
+            c = Conn(self.svc, timeout=20)
+            self.addCleanup(c.close)
+            c.send(self.svc.build("GET", "/files/watch?path=t"))
+            began = time.monotonic()
+            r_status, headers, _ = c.head()
+            if r_status != 200:
+                break
+            n += 1
+        self.under(time.monotonic() - began, 2 * SLOW, "the refusal")
+        self.eq((n, r_status), (12, 429))
+        self.eq({k.lower(): v for k, v in headers}.get("retry-after"), "1")
 
     def test_client_gone(self):
         def workers():
