@@ -20,7 +20,9 @@
 #include "monitor/work.h"
 #include "monitor/workspace.h"
 
-/* The arguments of a large ask, from its sealed memfd.  0 or -1. */
+/* The arguments of a large ask, from its sealed memfd: 0, -1 when they are
+ * none, 1 when there is no memory for them, which is not the listener's fault.
+ */
 static int
 args_from_fd(struct req *q, int fd)
 {
@@ -36,9 +38,11 @@ args_from_fd(struct req *q, int fd)
 		return -1;
 	p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (p == MAP_FAILED)
-		return -1;
+		return errno == ENOMEM ? 1 : -1;
 	rbuf_init(&r, p, (size_t)st.st_size);
-	rc = args_get(&r, &a->args);
+	errno = 0;
+	if ((rc = args_get(&r, &a->args)) == -1 && errno == ENOMEM)
+		rc = 1;
 	if (rc == 0 && rget_end(&r) == -1) {
 		args_clear(&a->args);
 		rc = -1;
@@ -47,6 +51,7 @@ args_from_fd(struct req *q, int fd)
 	return rc;
 }
 
+/* As args_from_fd; at 1 the rest of the ask is there. */
 static int
 ask_decode(struct req *r, struct imsg *m)
 {
@@ -68,6 +73,7 @@ answer_ask(struct req *none, struct imsg *m)
 	struct peer *p = mon.listener;
 	struct req *r;
 	enum code c;
+	int rc;
 
 	if (m->id <= p->last_id || listener_is_deaf() ||
 	    req_count() - req_ending() >=
@@ -76,11 +82,13 @@ answer_ask(struct req *none, struct imsg *m)
 	p->last_id = m->id;
 	if ((r = req_new(m->id)) == NULL)
 		fatal("request");
-	if (ask_decode(r, m) == -1) {
+	if ((rc = ask_decode(r, m)) == -1) {
 		req_finish(r, NULL);
 		return -1;
 	}
-	if ((c = principal_of(r)) != C_OK)
+	if ((c = principal_of(r)) == C_OK && rc == 1)
+		c = C_SRV_UNAVAILABLE;
+	if (c != C_OK)
 		answer_error(r, c, NULL, NULL, 0);
 	else {
 		req_own(r);

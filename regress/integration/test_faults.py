@@ -5,6 +5,7 @@ no descriptors left."""
 import io
 import os
 import pwd
+import resource
 import shutil
 import signal
 import subprocess
@@ -12,8 +13,9 @@ import sys
 import tarfile
 import time
 
-from abxtest import (SLOW, Case, Conn, World, Wrong, comm, family, needs_root,
-                     proc_stat, quoted, still_there, timeout, until)
+from abxtest import (SLOW, Case, Conn, World, Wrong, comm, family,
+                     hardened_only, needs_root, proc_stat, quoted, status,
+                     still_there, timeout, until)
 
 MINE = [".abx-mine", ".abx-" + "0" * 32]  # of a user who likes such names
 
@@ -433,6 +435,27 @@ class Sick(Case):
         self.health(svc)
 
 
+def no_more_space(pid):
+    """No more memory for that process than it has now.  Only its own user
+    may say so."""
+    with open(f"/proc/{pid}/statm") as f:
+        size = int(f.read().split()[0]) * os.sysconf("SC_PAGESIZE")
+    uid, gid = (int(status(pid)[k].split()[0]) for k in ("Uid", "Gid"))
+    child = os.fork()
+    if child == 0:
+        try:
+            if os.geteuid() == 0:
+                os.setgroups([])
+                os.setresgid(gid, gid, gid)
+                os.setresuid(uid, uid, uid)
+            resource.prlimit(pid, resource.RLIMIT_AS,
+                             (size, resource.RLIM_INFINITY))
+            os._exit(0)
+        finally:
+            os._exit(1)
+    return os.waitpid(child, 0)[1] == 0
+
+
 class Names(Case):
     @classmethod
     def fill(cls, w):
@@ -479,3 +502,22 @@ class Descriptors(Case):
         self.eq(temporaries(w.w), [])
         self.eq(os.path.exists(w.w + "/c1"), False)
         self.ok(svc.upload("f", b"x"), 201)
+
+
+class Memory(Case):
+    @classmethod
+    def conf(cls, w):
+        return rules(w.w)
+
+    @hardened_only
+    def test_ENOMEM(self):
+        """The monitor has none for the arguments of a call: the listener,
+        and all that others have with it, stays."""
+        with Conn(self.svc) as c:
+            c.send(self.svc.build("GET", "/health"))
+            self.ok(c.reply())
+            self.eq(no_more_space(self.svc.kid("abx-monitor")), True)
+            self.refused(self.svc.run("true", "x" * 100_000),
+                         503, "server.unavailable")
+            c.send(self.svc.build("GET", "/health"))
+            self.ok(c.reply())
