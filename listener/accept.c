@@ -42,11 +42,14 @@ static struct event_base *loop;
 int
 accept_add(uint32_t index, int fd)
 {
+	static const int one = 1;
 	int fl;
 
 	if (ndoors == SOCKETS_MAX || (fl = fcntl(fd, F_GETFL)) == -1 ||
 	    fcntl(fd, F_SETFL, fl | O_NONBLOCK) == -1)
 		return -1;
+	/* what is accepted from it inherits that; one of a path has no such */
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	doors[ndoors++].fd = fd;
 	return 0;
 }
@@ -84,14 +87,10 @@ turn_away(int fd, const char *remote)
 static void
 take(int fd, const struct sockaddr_storage *ss)
 {
-	static const int one = 1;
 	char remote[64];
 	struct conn *c;
 
 	address(ss, remote, sizeof(remote));
-	if (ss->ss_family != AF_UNIX)
-		(void)setsockopt(
-		    fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	if (pool_make_room() == -1) {
 		turn_away(fd, remote);
 		return;

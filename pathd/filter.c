@@ -42,7 +42,7 @@ const struct jail_call pathd_calls[] = {
     /* content; a mode never has set-id or sticky bits */
     {"fchmod", 1, 1, 07000, 0},
     /* a directory of a workspace that its owner must get into to remove it */
-    {"fchmodat", 1, 2, 07000, 0},
+    {"fchmodat", 1, 2, ALL, 0700},
     {"ftruncate", 0, 0, 0, 0},
     {"fsync", 0, 0, 0, 0},
     {"splice", 0, 0, 0, 0},

@@ -606,6 +606,8 @@ class Start(Case):
             svc = self.with_socket(s, s.getsockname()[1])
             svc.start(pass_fds=(s.fileno(),))
             self.ok(svc.stat("a.txt"))
+            # connections inherit it: their filter knows no setsockopt(2)
+            self.eq(s.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY), 1)
             svc.stop()
             c = Conn(svc)  # waits in the backlog
             c.send(svc.build("GET", "/health"))

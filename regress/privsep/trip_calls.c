@@ -293,10 +293,9 @@ trip_listener(void **state)
 	static const struct row own[] = {
 	    {"send", 1, {SYS_sendto, {BAD, BAD, 0, 0, 0, 0}}},
 	    {"sendto an address", 0, {SYS_sendto, {BAD, BAD, 0, 0, BAD, 16}}},
-	    {"setsockopt of TCP", 1, {SYS_setsockopt, {BAD, 6, 1, BAD, 4, 0}}},
+	    {"setsockopt of TCP", 0, {SYS_setsockopt, {BAD, 6, 1, BAD, 4, 0}}},
 	    {"setsockopt of the socket", 0,
 		{SYS_setsockopt, {BAD, SOL_SOCKET, 1, BAD, 4, 0}}},
-	    {"setsockopt of IP", 0, {SYS_setsockopt, {BAD, 0, 1, BAD, 4, 0}}},
 	};
 
 	check_filter(filter_calls,
@@ -333,10 +332,10 @@ trip_pathd(void **state)
 	    {"fchmod set-uid", 0, {SYS_fchmod, {BAD, 04755, 0, 0, 0, 0}}},
 	    {"fchmod set-gid", 0, {SYS_fchmod, {BAD, 02755, 0, 0, 0, 0}}},
 	    {"fchmod sticky", 0, {SYS_fchmod, {BAD, 01777, 0, 0, 0, 0}}},
-	    {"fchmodat", 1, {SYS_fchmodat, {BAD, 0, 0777, 0, 0, 0}}},
-	    {"fchmodat set-uid", 0, {SYS_fchmodat, {BAD, 0, 04755, 0, 0, 0}}},
-	    {"fchmodat set-gid", 0, {SYS_fchmodat, {BAD, 0, 02755, 0, 0, 0}}},
-	    {"fchmodat sticky", 0, {SYS_fchmodat, {BAD, 0, 01777, 0, 0, 0}}},
+	    {"fchmodat", 1, {SYS_fchmodat, {BAD, 0, 0700, 0, 0, 0}}},
+	    {"fchmodat for others", 0, {SYS_fchmodat, {BAD, 0, 0777, 0, 0, 0}}},
+	    {"fchmodat set-uid", 0, {SYS_fchmodat, {BAD, 0, 04700, 0, 0, 0}}},
+	    {"fchmodat sticky", 0, {SYS_fchmodat, {BAD, 0, 01700, 0, 0, 0}}},
 	    {"socketpair", 1,
 		{SYS_socketpair, {AF_UNIX, SOCK_SEQPACKET, 0, BAD, 0, 0}}},
 	    {"socketpair of another family", 0,
