@@ -198,21 +198,34 @@ bind_code(int err)
 	}
 }
 
+/* What a decoder says has failed: -1, or 0 when it was for want of memory,
+ * which is not the monitor's fault and makes the run fail. */
+static int
+no_memory(void)
+{
+	if (errno != ENOMEM)
+		return -1;
+	pending_fail(C_SRV_UNAVAILABLE, ENOMEM);
+	return 0;
+}
+
 static int
 on_bind(struct imsg *m)
 {
 	struct spawn_bind sb;
 	struct rbuf r;
 
+	if (pending.any && pending.id != m->id)
+		return -1;
+	pending.any = 1;
+	pending.id = m->id;
 	rbuf_init(&r, m->payload, m->len);
 	if (spawn_bind_get(&r, &sb) == -1)
-		return -1;
-	if (rget_end(&r) == -1 || (pending.any && pending.id != m->id)) {
+		return no_memory();
+	if (rget_end(&r) == -1) {
 		spawn_bind_clear(&sb);
 		return -1;
 	}
-	pending.any = 1;
-	pending.id = m->id;
 	/* answered at SPAWN: one question, one answer */
 	if (protect_bind(&pending.binds, &conf.names, root_of(sb.inner),
 		sb.inner, m->fd, sb.rw) == -1)
@@ -230,7 +243,7 @@ on_cover(struct imsg *m)
 		return -1;
 	rbuf_init(&r, m->payload, m->len);
 	if (covers_get(&r, &pending.covers) == -1)
-		return -1;
+		return no_memory();
 	pending.covered = 1;
 	return rget_end(&r);
 }
@@ -290,7 +303,8 @@ on_spawn(struct imsg *m)
 	int rc = 0;
 
 	memset(&s, 0, sizeof(s));
-	if ((pending.any && pending.id != m->id) || get_spawn(m, &s) == -1)
+	if ((pending.any && pending.id != m->id) ||
+	    (get_spawn(m, &s) == -1 && no_memory() == -1))
 		rc = -1;
 	else if (pending.err != 0)
 		job_refuse(m->id, pending.code, pending.err, "bind");
@@ -361,6 +375,7 @@ mon_msg_cb(struct chan *c, struct imsg *m, void *arg)
 		log_warnx("%s: %s", msg_name(m->type), why);
 		return -1;
 	}
+	errno = 0; /* see no_memory */
 	switch (m->type) {
 	case ME_SPAWN_BIND:
 		return on_bind(m);

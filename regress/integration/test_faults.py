@@ -521,3 +521,19 @@ class Memory(Case):
                          503, "server.unavailable")
             c.send(self.svc.build("GET", "/health"))
             self.ok(c.reply())
+
+    @hardened_only
+    def test_ENOMEM_of_commands(self):
+        """execd has none: what runs goes on."""
+        w = World()
+        self.addCleanup(w.remove)
+        w.own()
+        conf = rules(w.w)
+        conf["rules"][1]["commands"]["allow"] = ["true ..."]
+        svc = self.start(conf, world=w)
+        self.ok(svc.run("true"))
+        execd = svc.kid("abx-execd")
+        self.eq(no_more_space(execd), True)
+        self.refused(svc.run("true", "x" * 100_000),
+                     503, "server.unavailable", "sandbox.unavailable")
+        self.eq(svc.kid("abx-execd"), execd)
