@@ -269,6 +269,39 @@ $A/abxctl: ${CTL_AO} ${POLICY_AO} ${CORE_AO} ${PROC_AO}
 	${ALINK} ${CTL_AO} ${POLICY_AO} ${CORE_AO} ${PROC_AO} ${L_EVENT} \
 	    ${L_JAIL} ${L_JSON} ${L_HASH} ${L_REGEX} ${L_COMMON}
 
+# --- programs whose calls can be made to fail, for test_faulty ---------------
+FAULT_O = regress/integration/fault.o
+F = build/fault
+DEPS += ${FAULT_O:.o=.o.d}
+$F/abxd: ${ABXD_O} ${CORE_O} ${PROC_O} ${FAULT_O}
+	@mkdir -p $F
+	${LINK} ${ABXD_O} ${CORE_O} ${PROC_O} ${FAULT_O} ${L_EVENT} \
+	    ${L_JAIL} ${L_HASH} ${L_COMMON}
+$F/abx-listener: ${LISTENER_O} ${CORE_O} ${PROC_O} ${FAULT_O}
+	@mkdir -p $F
+	${LINK} ${LISTENER_O} ${CORE_O} ${PROC_O} ${FAULT_O} ${L_EVENT} \
+	    ${L_JAIL} ${L_JSON} ${L_HASH} ${L_COMMON}
+$F/abx-monitor: ${MONITOR_O} ${POLICY_O} ${CORE_O} ${PROC_O} ${FAULT_O}
+	@mkdir -p $F
+	${LINK} ${MONITOR_O} ${POLICY_O} ${CORE_O} ${PROC_O} ${FAULT_O} \
+	    ${L_EVENT} ${L_JAIL} ${L_JSON} ${L_HASH} ${L_REGEX} ${L_COMMON}
+$F/abx-pathd: ${PATHD_O} ${CORE_O} ${PROC_O} ${FAULT_O}
+	@mkdir -p $F
+	${LINK} ${PATHD_O} ${CORE_O} ${PROC_O} ${FAULT_O} ${L_EVENT} \
+	    ${L_JAIL} ${L_HASH} ${L_REGEX} ${L_ARCHIVE} ${L_COMMON}
+$F/abx-execd: ${EXECD_O} ${CORE_O} ${PROC_O} ${FAULT_O}
+	@mkdir -p $F
+	${LINK} ${EXECD_O} ${CORE_O} ${PROC_O} ${FAULT_O} ${L_EVENT} \
+	    ${L_JAIL} ${L_HASH} ${L_COMMON}
+$F/abx-launch: $B/abx-launch
+	@mkdir -p $F
+	@cp $B/abx-launch $@
+$F/abxctl: $B/abxctl
+	@mkdir -p $F
+	@cp $B/abxctl $@
+faulty: $F/abxd $F/abx-listener $F/abx-monitor $F/abx-pathd $F/abx-execd \
+	$F/abx-launch $F/abxctl
+
 # --- one process alone, with a stand-in for the others ------------------------
 DRIVE_O = regress/privsep/execd_drive.o regress/privsep/execd_peer.o \
 	regress/privsep/drive_run.o regress/privsep/drive_box.o \
@@ -354,7 +387,7 @@ MAN7 = man/abx-command-policy.7 man/abx-http.7 man/abx-policy.7 \
 MAN8 = man/abxd.8 man/abxctl.8
 DEPS += ${LAUNCH_SRC:.c=.uo.d} ${BASE_SRC:.c=.uo.d} ${UNIT_SRC:.c=.ao.d} ${UNIT_SRC:.c=.o.d}
 
-.PHONY: manuals unit-plain all asan deps users demo check unit lint format install clean
+.PHONY: manuals unit-plain faulty all asan deps users demo check unit lint format install clean
 
 deps:
 	@sh common/deps.sh

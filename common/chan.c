@@ -64,7 +64,7 @@ chan_new(struct event_base *base, int fd, chan_msg_cb msg, chan_gone_cb gone,
 	event_assign(&c->wev, base, fd, EV_WRITE, chan_write_cb, c);
 	event_assign(&c->fev, base, -1, 0, chan_flush_cb, c);
 	if (event_add(&c->rev, NULL) == -1) {
-		imsg_free(c->buf);
+		(void)imsg_detach(c->buf); /* still the caller's */
 		free(c);
 		errno = ENOMEM;
 		return NULL;
@@ -267,6 +267,6 @@ chan_pause(struct chan *c, int on)
 		return;
 	if (on)
 		event_del(&c->rev);
-	else
-		event_add(&c->rev, NULL);
+	else if (event_add(&c->rev, NULL) == -1)
+		chan_die(c, ENOMEM); /* it would be deaf for ever */
 }

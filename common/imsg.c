@@ -141,36 +141,47 @@ get_le(const uint8_t *p, size_t n)
 	return v;
 }
 
-/* A packet at the tail with room for need bytes and a descriptor. */
+/* Room for need more bytes: 0 or -1. */
+static int
+packet_grow(struct packet *p, size_t need)
+{
+	size_t cap = p->len + need < 4096 ? 4096 : p->len + need;
+	uint8_t *data;
+
+	if (p->cap - p->len >= need)
+		return 0;
+	if (cap > 4096 && cap < PACK_TARGET)
+		cap = PACK_TARGET;
+	if ((data = realloc(p->data, cap)) == NULL)
+		return -1;
+	p->data = data;
+	p->cap = cap;
+	return 0;
+}
+
+/* A packet at the tail with room for need bytes and a descriptor.  One without
+ * a frame is never queued: the peer would take it for the end. */
 static struct packet *
 packet_room(struct imsgbuf *b, size_t need)
 {
 	struct packet *p = b->tail;
-	uint8_t *data;
-	size_t cap;
 
-	if (p == NULL || p->nfds == IMSG_PACKET_FDS ||
-	    (p->len > 0 && p->len + need > PACK_TARGET)) {
-		if ((p = b->spare) != NULL)
-			b->spare = NULL;
-		else if ((p = calloc(1, sizeof(*p))) == NULL)
-			return NULL;
-		p->next = NULL;
-		if (b->tail != NULL)
-			b->tail->next = p;
-		else
-			b->head = p;
-		b->tail = p;
-	}
-	if (p->cap - p->len < need) {
-		cap = p->len + need < 4096 ? 4096 : p->len + need;
-		if (cap > 4096 && cap < PACK_TARGET)
-			cap = PACK_TARGET;
-		if ((data = realloc(p->data, cap)) == NULL)
-			return NULL;
-		p->data = data;
-		p->cap = cap;
-	}
+	if (p != NULL && p->nfds < IMSG_PACKET_FDS &&
+	    p->len + need <= PACK_TARGET)
+		return packet_grow(p, need) == 0 ? p : NULL;
+	if (b->spare == NULL &&
+	    (b->spare = calloc(1, sizeof(*b->spare))) == NULL)
+		return NULL;
+	if (packet_grow(b->spare, need) == -1)
+		return NULL;
+	p = b->spare;
+	b->spare = NULL;
+	p->next = NULL;
+	if (b->tail != NULL)
+		b->tail->next = p;
+	else
+		b->head = p;
+	b->tail = p;
 	return p;
 }
 
@@ -247,9 +258,10 @@ imsg_flush(struct imsgbuf *b)
 	while ((p = b->head) != NULL) {
 		if (packet_send(b->fd, p) == -1) {
 			/* ETOOMANYREFS: too many descriptors in flight for
-			 * our uid; they drain as the peer reads */
+			 * our uid; they drain as the peer reads.  Memory of
+			 * the kernel's comes back, too */
 			if (errno == EAGAIN || errno == ENOBUFS ||
-			    errno == ETOOMANYREFS)
+			    errno == ENOMEM || errno == ETOOMANYREFS)
 				return 1;
 			return -1;
 		}
@@ -359,7 +371,7 @@ imsg_read(struct imsgbuf *b)
 	if (n == -1 && errno == ECONNRESET)
 		n = recvmsg(b->fd, &msg, MSG_CMSG_CLOEXEC);
 	if (n == -1)
-		return errno == EAGAIN ? 0 : -1;
+		return errno == EAGAIN || errno == ENOMEM ? 0 : -1;
 	surplus = take_control(b, &msg);
 	if (n == 0 && b->ninfds == 0) {
 		errno = EPIPE;

@@ -7,6 +7,7 @@
  */
 #include "common/payload.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -380,8 +381,12 @@ ask_get(struct rbuf *r, struct ask *a)
 	a->args_in_fd = (uint8_t)rget_bool(r);
 	if (a->flags > 31 || a->body > ASK_BODY_BAD || !reqid_ok(a->reqid))
 		r->err = 1;
-	if (!r->err && !a->args_in_fd)
-		args_get(r, &a->args);
+	errno = 0;
+	if (!r->err && !a->args_in_fd && args_get(r, &a->args) == -1 &&
+	    errno == ENOMEM) {
+		a->unread = 1;
+		rbuf_init(r, NULL, 0);
+	}
 	GET_END(r, a, ask_clear);
 }
 
@@ -406,6 +411,8 @@ ans_put(struct wbuf *w, const struct ans *a)
 	wput_u64(w, a->dev);
 	wput_u64(w, a->ino);
 	wput_str(w, a->body);
+	if (a->kind == ANS_JSON && a->body == NULL)
+		w->err = 1; /* out of memory */
 }
 
 int

@@ -120,6 +120,7 @@ struct ask {
 	uint8_t bad_digest; /* the field was malformed */
 	uint8_t digest[32];
 	uint8_t args_in_fd; /* args are not inline but in the memfd */
+	uint8_t unread;	    /* never sent: no memory to read the args */
 	struct args args;
 };
 void ask_clear(struct ask *);

@@ -279,17 +279,17 @@ spare_new(struct box *b)
 int
 box_super(struct box *b, struct job *j)
 {
-	int fd;
+	int fd, rc = 0;
 
 	if (b->spare != NULL) {
 		j->chan = b->spare;
 		chan_hand(j->chan, job_launch_msg_cb, job_launch_gone_cb, j);
 		if (b->spare_pid != 0)
-			job_launch_init(j, b->spare_pid, b->spare_pidfd);
+			rc = job_launch_init(j, b->spare_pid, b->spare_pidfd);
 		b->spare = NULL;
 		b->spare_pid = 0;
 		b->spare_pidfd = -1;
-		return 0;
+		return rc;
 	}
 	if ((fd = fork_super(b)) == -1)
 		return -1;
@@ -384,9 +384,12 @@ on_hello(struct box *b, const struct imsg *m)
 	}
 	event_assign(
 	    &b->init_ev, jobs.conf.base, b->pidfd, EV_READ, init_cb, b);
-	if (event_add(&b->init_ev, NULL) == -1)
-		fatalx("event_add");
-	return 0;
+	if (event_add(&b->init_ev, NULL) == 0)
+		return 0;
+	log_warnx("event_add");
+	close(b->pidfd);
+	b->pidfd = -1;
+	return -1;
 }
 
 static int

@@ -217,7 +217,7 @@ job_count(struct job *j)
 void
 job_finish(struct job *j)
 {
-	struct wbuf w;
+	struct wbuf *w;
 
 	j->end.us = proc_now_us() - j->start_us;
 	j->end.layers = j->ready.layers;
@@ -236,9 +236,9 @@ job_finish(struct job *j)
 	if (j->probe)
 		job_probe_over(j);
 	else {
-		wbuf_init(&w, 2048);
-		run_end_put(&w, &j->end);
-		job_tell(ME_END, j->id, -1, &w);
+		w = job_words();
+		run_end_put(w, &j->end);
+		job_tell(ME_END, j->id, -1, w);
 	}
 	job_enter(j, JOB_OVER);
 	job_settle(j);
@@ -530,11 +530,10 @@ job_forget(uint64_t id)
 static void
 done(uint64_t id, uint16_t code)
 {
-	struct wbuf w;
+	struct wbuf *w = job_words();
 
-	wbuf_init(&w, 2);
-	wput_u16(&w, code);
-	job_tell(ME_DONE, id, -1, &w);
+	wput_u16(w, code);
+	job_tell(ME_DONE, id, -1, w);
 }
 
 void

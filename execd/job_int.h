@@ -112,14 +112,17 @@ void job_sandbox_gone(struct job *);
 /* The program runs; pid inside, 0 when that was never heard. */
 void job_started(struct job *, uint32_t pid);
 /* The launcher of the run, or its supervisor; pidfd is taken. */
-void job_launch_init(struct job *, pid_t pid, int pidfd);
+int job_launch_init(struct job *, pid_t pid, int pidfd);
 int job_launch_msg_cb(struct chan *, struct imsg *, void *);
 void job_launch_gone_cb(struct chan *, int error, void *);
 
 /* ---- job_say.c ---- */
 
-/* To the monitor; the writer (may be NULL) is freed, fd is taken. */
-void job_tell(uint16_t type, uint64_t id, int fd, struct wbuf *);
+/* The writer for what is said to the monitor, empty.  It has its memory from
+ * the start: what is owed can be said when there is no other. */
+struct wbuf *job_words(void);
+/* To the monitor; NULL for no payload.  fd is taken. */
+void job_tell(uint16_t type, uint64_t id, int fd, const struct wbuf *);
 /* HELLO; text is "" or what is missing. */
 void job_hello(uint32_t layers, uint32_t abi, const char *text);
 /* HELLO from what the probe found. */

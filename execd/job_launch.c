@@ -27,15 +27,19 @@ init_cb(evutil_socket_t fd, short what, void *arg)
 	job_sandbox_gone(j);
 }
 
-void
+int
 job_launch_init(struct job *j, pid_t pid, int pidfd)
 {
 	j->init = pid;
 	j->pidfd = pidfd;
 	event_assign(
 	    &j->init_ev, jobs.conf.base, j->pidfd, EV_READ, init_cb, j);
-	if (event_add(&j->init_ev, NULL) == -1)
-		fatalx("event_add");
+	if (event_add(&j->init_ev, NULL) == 0)
+		return 0;
+	log_warnx("event_add");
+	close(j->pidfd);
+	j->pidfd = -1;
+	return -1;
 }
 
 static int
@@ -50,7 +54,8 @@ on_hello(struct job *j, const struct imsg *m)
 		log_warn("pidfd of a launcher");
 		return j->box != NULL ? -1 : 0;
 	}
-	job_launch_init(j, m->pid, pidfd);
+	if (job_launch_init(j, m->pid, pidfd) == -1)
+		return -1;
 	if (j->box != NULL)
 		session_hello(j);
 	return 0;
@@ -73,7 +78,7 @@ on_ready(struct job *j, struct rbuf *r)
 void
 job_started(struct job *j, uint32_t pid)
 {
-	struct wbuf w;
+	struct wbuf *w;
 
 	job_enter(j, JOB_RUN);
 	if (j->probe) {
@@ -81,9 +86,9 @@ job_started(struct job *j, uint32_t pid)
 		j->frames_r = -1;
 		return;
 	}
-	wbuf_init(&w, 4);
-	wput_u32(&w, pid);
-	job_tell(ME_STARTED, j->id, -1, &w);
+	w = job_words();
+	wput_u32(w, pid);
+	job_tell(ME_STARTED, j->id, -1, w);
 	if (j->spool != NULL)
 		return;
 	job_tell(ME_RUN, j->id, j->frames_r, NULL);

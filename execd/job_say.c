@@ -16,40 +16,54 @@
 #include "common/memfd.h"
 #include "common/msg.h"
 
+#define WORDS_MAX 2048
 #define INLINE_MAX (40 * 1024) /* larger payloads go by memfd */
 
 /* ---- the monitor ---- */
 
+struct wbuf *
+job_words(void)
+{
+	static struct wbuf w;
+	static const uint8_t room[WORDS_MAX];
+
+	if (w.max == 0) {
+		wbuf_init(&w, WORDS_MAX);
+		wput_raw(&w, room, sizeof(room));
+		if (w.err)
+			fatalx("out of memory");
+	}
+	wbuf_reset(&w);
+	return &w;
+}
+
 void
-job_tell(uint16_t type, uint64_t id, int fd, struct wbuf *w)
+job_tell(uint16_t type, uint64_t id, int fd, const struct wbuf *w)
 {
 	if (w != NULL && w->err)
-		fatalx("out of memory");
+		fatalx("%s is too large", msg_name(type));
 	if (chan_send(jobs.conf.mon, type, id, fd, w == NULL ? NULL : w->p,
 		w == NULL ? 0 : w->len) == -1 &&
 	    errno != EPIPE)
 		fatal("cannot tell the monitor %s", msg_name(type));
-	if (w != NULL)
-		wbuf_free(w);
 }
 
 void
 job_refuse(uint64_t id, uint16_t code, int err, const char *layer)
 {
 	struct spawn_failed f = {code, err, ""};
-	struct wbuf w;
+	struct wbuf *w = job_words();
 
 	strlcpy(f.layer, layer, sizeof(f.layer));
-	wbuf_init(&w, 256);
-	spawn_failed_put(&w, &f);
-	job_tell(ME_FAILED, id, -1, &w);
+	spawn_failed_put(w, &f);
+	job_tell(ME_FAILED, id, -1, w);
 }
 
 void
 job_hello(uint32_t layers, uint32_t abi, const char *text)
 {
 	char missing[sizeof(jobs.hello.text)];
-	struct wbuf w;
+	struct wbuf *w = job_words();
 
 	/* the tools are looked at while the probe runs; what they lack is the
 	 * better reason when it failed */
@@ -60,9 +74,8 @@ job_hello(uint32_t layers, uint32_t abi, const char *text)
 	jobs.hello.layers = layers;
 	jobs.hello.landlock_abi = abi;
 	strlcpy(jobs.hello.text, text, sizeof(jobs.hello.text));
-	wbuf_init(&w, 512);
-	exec_hello_put(&w, &jobs.hello);
-	job_tell(ME_HELLO, 0, -1, &w);
+	exec_hello_put(w, &jobs.hello);
+	job_tell(ME_HELLO, 0, -1, w);
 	jobs.conf.probed(&jobs.hello);
 }
 

@@ -36,6 +36,7 @@ struct todo {
 	size_t n, known; /* so many of the first are of earlier runs */
 	unsigned left;	 /* entries that may still be read */
 	int more;	 /* there were others */
+	int failed;	 /* no memory or descriptor to look with */
 };
 
 static void
@@ -44,9 +45,12 @@ todo_add(struct todo *t, const char *dir, const char *name)
 	size_t n = strlen(dir) + 1 + strlen(name) + 1, i;
 	char *p;
 
-	if (t->n == NESTED_MAX_DIRS || n > ABX_PATH_MAX ||
-	    (p = malloc(n)) == NULL) {
+	if (t->n == NESTED_MAX_DIRS || n > ABX_PATH_MAX) {
 		t->more = 1;
+		return;
+	}
+	if ((p = malloc(n)) == NULL) {
+		t->failed = 1;
 		return;
 	}
 	strlcpy(p, dir, n);
@@ -133,7 +137,9 @@ look(struct todo *t, const struct strlist *names, int root, const char *rel)
 
 	if ((d = open_below(root, rel)) == NULL) {
 		/* the command may be able to open it all the same */
-		if (errno != ENOENT && errno != ENOTDIR && errno != ELOOP)
+		if (errno == ENOMEM || errno == EMFILE || errno == ENFILE)
+			t->failed = 1;
+		else if (errno != ENOENT && errno != ENOTDIR && errno != ELOOP)
 			t->more = 1;
 		return 0;
 	}
@@ -243,9 +249,12 @@ nested_names(struct profile_binds *b, const struct strlist *names, size_t i)
 			rc = protect_next(t, b, names, i, t->v[k]);
 			known_keep(dev, ino, t->v[k]);
 		}
-	if (rc == 0 && t->more)
+	if (rc == 0 && t->failed) {
+		errno = ENOMEM;
+		rc = -1;
+	} else if (rc == 0 && t->more)
 		rc = appeared_partial(&b->watch);
-	todo_clear(t);
+	todo_clear(t); /* free(3) keeps errno */
 	free(t);
 	return rc;
 }

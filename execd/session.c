@@ -185,16 +185,15 @@ session_leave(struct job *j)
 static void
 waiter_done(struct waiter *w)
 {
+	struct wbuf *b = job_words();
 	struct waiter **p;
-	struct wbuf b;
 
 	for (p = &waiters; *p != w; p = &(*p)->next)
 		;
 	*p = w->next;
 	event_del(&w->clock);
-	wbuf_init(&b, 2);
-	wput_u16(&b, w->code);
-	job_tell(ME_DONE, w->id, -1, &b);
+	wput_u16(b, w->code);
+	job_tell(ME_DONE, w->id, -1, b);
 	free(w);
 }
 
@@ -279,9 +278,14 @@ session_end(uint64_t id, const char *name)
 {
 	struct timeval tv = {END_S, 0};
 	struct waiter *w;
+	struct wbuf *b;
 
-	if ((w = calloc(1, sizeof(*w))) == NULL)
-		fatal("session_end");
+	if ((w = calloc(1, sizeof(*w))) == NULL) {
+		b = job_words();
+		wput_u16(b, C_SRV_UNAVAILABLE);
+		job_tell(ME_DONE, id, -1, b);
+		return;
+	}
 	w->id = id;
 	w->code = C_OK;
 	strlcpy(w->name, name, sizeof(w->name));

@@ -325,6 +325,16 @@ ask_send(struct conn *c, char *text, size_t len)
 
 /* ---- the ends ---- */
 
+/* The monitor would wait for it for ever, so both begin anew.  When it is the
+ * monitor that is gone, its end is on its way. */
+static void
+lost(const char *what)
+{
+	if (errno == EPIPE)
+		return;
+	fatal("%s cannot be told", what);
+}
+
 void
 ask_fin(struct conn *c, uint8_t outcome)
 {
@@ -339,7 +349,7 @@ ask_fin(struct conn *c, uint8_t outcome)
 	fin_put(&w, &f);
 	if (w.err ||
 	    chan_send_late(listener_mon(), LM_FIN, r->ask_id, w.p, w.len) == -1)
-		log_warn("the end of a request cannot be told");
+		lost("the end of a request");
 	fd_bytes -= r->ask_fd_bytes;
 	r->ask_fd_bytes = 0;
 	r->ask_id = 0;
@@ -353,7 +363,7 @@ ask_cancel(struct conn *c)
 	late_add(&cancelled, c->req.ask_id);
 	if (chan_send(listener_mon(), LM_CANCEL, c->req.ask_id, -1, NULL, 0) ==
 	    -1)
-		log_warn("a request cannot be cancelled");
+		lost("the cancellation of a request");
 }
 
 void
@@ -377,6 +387,6 @@ ask_put_end(struct conn *c, uint64_t bytes, int whole)
 	wput_u8(&w, whole ? 1 : 0);
 	if (w.err || chan_send(listener_mon(), LM_PUT_END, c->req.ask_id, -1,
 			 w.p, w.len) == -1)
-		log_warn("the end of an upload cannot be told");
+		lost("the end of an upload");
 	wbuf_free(&w);
 }

@@ -268,6 +268,9 @@ conn_do(struct conn *c)
 			r = WANT_WRITE;
 	} while (r == STEP_AGAIN || r == STEP_GONE);
 	arm(c, (unsigned)r);
+	/* nothing would wake it */
+	if (c->broken)
+		conn_kill(c);
 }
 
 /* To the next request on this connection. */

@@ -22,6 +22,7 @@
 #include "listener/send.h"
 #include "listener/watch.h"
 
+#include <errno.h>
 #include <string.h>
 
 /* Answer with what the monitor wrote. */
@@ -145,8 +146,12 @@ mon_msg(struct chan *ch, struct imsg *m, void *arg)
 		log_warnx("bad %s from the monitor", msg_name(m->type));
 		return -1;
 	}
-	if (m->type == LM_CONF)
-		return on_conf(m);
+	if (m->type == LM_CONF && on_conf(m) == 0)
+		return 0;
+	if (m->type == LM_CONF) {
+		log_warn("cannot take %s", msg_name(m->type));
+		return -1;
+	}
 	if (m->type == LM_PEER_ANS)
 		return peer_answer(m);
 	for (i = 0; i < nitems(rows); i++)
@@ -165,7 +170,13 @@ mon_msg(struct chan *ch, struct imsg *m, void *arg)
 	}
 	if (c == NULL)
 		return 0;
+	errno = 0;
 	if (rows[i].handle(c, m) == -1) {
+		if (errno == ENOMEM) {
+			log_warnx("out of memory for %s", msg_name(m->type));
+			conn_kill(c);
+			return 0;
+		}
 		log_warnx("bad %s from the monitor", msg_name(m->type));
 		return -1;
 	}

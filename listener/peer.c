@@ -77,7 +77,7 @@ peer_forget(struct conn *c)
 	wput_u64(&w, c->peer_no);
 	if (w.err ||
 	    chan_send(listener_mon(), LM_PEER_GONE, 0, -1, w.p, w.len) == -1)
-		log_warnx("cannot tell that a peer is gone");
+		log_warn("cannot tell that a peer is gone");
 	wbuf_free(&w);
 	c->peer_no = 0;
 }

@@ -139,9 +139,9 @@ run_stdin(struct conn *c, int *fd)
 	if (event_assign(&r->in_ev, event_get_base(&c->rev), r->in_fd,
 		EV_WRITE | EV_PERSIST, stdin_cb, c) == -1 ||
 	    event_add(&r->in_ev, NULL) == -1) {
-		close(r->in_fd);
-		r->in_fd = -1;
-		return 0;
+		/* a command must not take it for the end of its input */
+		errno = ENOMEM;
+		return -1;
 	}
 	stdin_cb(r->in_fd, EV_WRITE, c);
 	return 0;

@@ -64,7 +64,7 @@ ask_decode(struct req *r, struct imsg *m)
 		return -1;
 	if (r->ask.op != OP_NONE && r->ask.op >= OP_COUNT)
 		return -1;
-	return m->fd == -1 ? 0 : args_from_fd(r, m->fd);
+	return m->fd == -1 ? r->ask.unread : args_from_fd(r, m->fd);
 }
 
 int
@@ -81,7 +81,7 @@ answer_ask(struct req *none, struct imsg *m)
 		return -1;
 	p->last_id = m->id;
 	if ((r = req_new(m->id)) == NULL)
-		fatal("request");
+		return -1;
 	if ((rc = ask_decode(r, m)) == -1) {
 		req_finish(r, NULL);
 		return -1;
@@ -110,14 +110,14 @@ answer_send(struct req *r, struct ans *a, int fd)
 	wbuf_init(&w, IMSG_MAX_PAYLOAD);
 	ans_put(&w, a);
 	if (w.err && fd == -1 && a->code == C_OK) {
-		/* it does not fit; whoever asked must not wait for ever */
+		/* whoever asked must not wait for ever */
 		wbuf_free(&w);
-		log_warnx("an answer to %s is too large", ops[r->ask.op].id);
+		log_warnx("an answer to %s does not fit, or there is no memory",
+		    ops[r->ask.op].id);
 		answer_error(r, C_SRV_INTERNAL, NULL, NULL, 0);
 		return;
 	}
-	if (listener_send(LM_ANS, r->lid, fd, &w) == -1)
-		log_warnx("cannot answer a request");
+	listener_answer(r, LM_ANS, fd, &w);
 	wbuf_free(&w);
 	if (a->kind == ANS_JSON)
 		idem_done(r, a->status, a->code, a->body);
@@ -252,8 +252,13 @@ answer_put_end(struct req *r, struct imsg *m)
 	wput_raw(&w, m->payload, m->len);
 	r->put_whole = whole;
 	req_enter(r, RS_COMMIT);
-	if (peer_send(r->peer, MP_PUT_END, r->rid, -1, &w) == -1)
-		log_warnx("cannot pass the end of an upload on");
+	if (peer_send(r->peer, MP_PUT_END, r->rid, -1, &w) == -1 &&
+	    r->peer->chan != NULL) {
+		/* it is not committed, and will not be */
+		peer_must(r->peer, MP_CANCEL, r->rid, -1, NULL);
+		req_remember_cancelled(r->rid, PROC_PATHD);
+		peer_owes_nothing(r, r->peer);
+	}
 	wbuf_free(&w);
 	return 0;
 }

@@ -26,11 +26,12 @@ static struct parent *self; /* for callbacks, which know only the child */
 
 /* ---- telling ---- */
 
-void
+int
 child_send(struct child *c, uint16_t type, int fd, uint8_t kind, uint32_t gen,
     uint32_t epoch)
 {
 	struct wbuf w;
+	int rc = -1;
 
 	wbuf_init(&w, 64);
 	wput_u8(&w, kind);
@@ -40,21 +41,23 @@ child_send(struct child *c, uint16_t type, int fd, uint8_t kind, uint32_t gen,
 	if (w.err || c == NULL || c->chan == NULL) {
 		if (fd != -1)
 			close(fd);
-	} else if (chan_send(c->chan, type, 0, fd, w.p, w.len) == -1)
+	} else if ((rc = chan_send(c->chan, type, 0, fd, w.p, w.len)) == -1)
 		log_warn(
 		    "cannot send %s to %s", msg_name(type), proc_name(c->kind));
 	wbuf_free(&w);
+	return rc;
 }
 
-static void
+static int
 send_fd(struct child *c, uint8_t kind, uint32_t index, int fd)
 {
 	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 4);
 
-	if (copy == -1)
+	if (copy == -1) {
 		log_warn("cannot copy a descriptor for %s", proc_name(c->kind));
-	else
-		child_send(c, PC_FD, copy, kind, index, 0);
+		return -1;
+	}
+	return child_send(c, PC_FD, copy, kind, index, 0);
 }
 
 void
@@ -123,8 +126,9 @@ put_monitor(const struct parent *p, const struct boot *b, struct wbuf *w)
 	wput_u32(w, p->control_gid);
 }
 
-/* The crash journal of a worker, in the state directory. */
-static void
+/* The crash journal of a worker, in the state directory.  Where there cannot be
+ * one it goes without; 0, or -1 when that is only now so. */
+static int
 send_journal(const struct boot *b, struct child *c, const char *name)
 {
 	char path[ABX_PATH_MAX + 32];
@@ -134,10 +138,13 @@ send_journal(const struct boot *b, struct child *c, const char *name)
 	fd = open(path,
 	    O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY,
 	    0600);
-	if (fd == -1)
+	if (fd == -1) {
 		log_warn("journal %s", path);
-	else
-		child_send(c, PC_FD, fd, PFD_JOURNAL, 0, 0);
+		return errno == EMFILE || errno == ENFILE || errno == ENOMEM
+			   ? -1
+			   : 0;
+	}
+	return child_send(c, PC_FD, fd, PFD_JOURNAL, 0, 0);
 }
 
 /* The lines about workspaces: those of the last run, and a new file. */
@@ -163,13 +170,14 @@ send_sessions(const struct boot *b, struct child *c)
 	}
 }
 
-static void
+/* 0, or -1 when it cannot have all that it needs. */
+static int
 child_conf(struct parent *p, struct child *c, const struct boot *b)
 {
 	struct proc_conf pc = {0};
 	struct wbuf w;
 	size_t i;
-	int fd;
+	int fd, rc = 0;
 
 	pc.root = (uint8_t)p->root;
 	pc.debug = (uint8_t)log_debugging();
@@ -182,30 +190,33 @@ child_conf(struct parent *p, struct child *c, const struct boot *b)
 	switch (c->kind) {
 	case PROC_LISTENER:
 		for (i = 0; i < p->nsocks; i++)
-			send_fd(c, PFD_LISTEN, (uint32_t)i, p->socks[i]);
+			rc |= send_fd(c, PFD_LISTEN, (uint32_t)i, p->socks[i]);
 		break;
 	case PROC_MONITOR:
 		send_sessions(b, c);
 		put_monitor(p, b, &w);
 		break;
 	case PROC_PATHD:
-		send_journal(b, c, "pathd");
+		rc = send_journal(b, c, "pathd");
 		put_paths(&w, b->roots, b->nroots);
 		wput_u32(&w, b->umask);
 		break;
 	case PROC_EXECD:
 		if ((fd = groups_enter(c->pid)) != -1)
-			child_send(c, PC_FD, fd, PFD_CGROUP, 0, 0);
-		send_journal(b, c, "execd");
+			rc = child_send(c, PC_FD, fd, PFD_CGROUP, 0, 0);
+		rc |= send_journal(b, c, "execd");
 		put_execd(p, b, &w);
 		break;
 	default:
 		break;
 	}
-	if (w.err || chan_send(c->chan, PC_CONF, 0, -1, w.p, w.len) == -1)
-		fatalx(
-		    "the configuration of %s is too large", proc_name(c->kind));
+	if (w.err || chan_send(c->chan, PC_CONF, 0, -1, w.p, w.len) == -1) {
+		log_warnx("the configuration of %s does not fit its message",
+		    proc_name(c->kind));
+		rc = -1;
+	}
 	wbuf_free(&w);
+	return rc;
 }
 
 /* ---- messages ---- */
@@ -308,26 +319,33 @@ child_start(
 
 	self = p;
 	strlcpy(name, proc_name(kind), sizeof(name));
-	if ((c = calloc(1, sizeof(*c))) == NULL)
-		fatal("child");
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv) == -1)
-		fatal("socketpair");
+	if ((c = calloc(1, sizeof(*c))) == NULL ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv) == -1) {
+		log_warn("cannot start %s", name);
+		free(c);
+		return NULL;
+	}
 	c->kind = kind;
 	c->epoch = epoch;
 	c->generation = ++p->generations[kind];
 	c->pid = spawn_child(p, kind, sv[1], argv, child_env);
-	if (c->pid == -1 && kind == PROC_EXECD)
-		fatal("cannot start %s in namespaces of its own (see abxctl "
-		      "doctor)",
-		    name);
 	if (c->pid == -1)
-		fatal("cannot start %s", name);
+		log_warn("cannot start %s%s", name,
+		    kind == PROC_EXECD ? " in namespaces of its own (see "
+					 "abxctl doctor)"
+				       : "");
 	close(sv[1]);
-	c->chan = chan_new(p->base, sv[0], child_msg_cb, child_gone_cb, c);
+	if (c->pid != -1 && (c->chan = chan_new(p->base, sv[0], child_msg_cb,
+				 child_gone_cb, c)) == NULL)
+		log_warn("channel to %s", name);
+	if (c->chan != NULL && child_conf(p, c, b) == 0)
+		return c;
 	if (c->chan == NULL)
-		fatal("channel to %s", name);
-	child_conf(p, c, b);
-	return c;
+		close(sv[0]);
+	if (c->pid != -1)
+		(void)kill(c->pid, SIGKILL); /* nobody's when it is reaped */
+	child_free(c);
+	return NULL;
 }
 
 void
@@ -337,15 +355,19 @@ child_connect(struct parent *p, struct child *c)
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK,
 		0, sv) == -1) {
-		log_warn("socketpair");
+		log_warn("cannot connect %s", proc_name(c->kind));
+		(void)kill(c->pid, SIGKILL); /* the next one may be luckier */
 		return;
 	}
 	if (chan_send(c->chan, PC_START, 0, sv[0], NULL, 0) == -1) {
+		log_warn("cannot connect %s", proc_name(c->kind));
 		close(sv[1]);
+		(void)kill(c->pid, SIGKILL);
 		return;
 	}
-	child_send(p->kids[PROC_MONITOR], PC_CHILD_UP, sv[1], (uint8_t)c->kind,
-	    c->generation, c->epoch);
+	/* without it the child sees the end of its channel, and comes back */
+	(void)child_send(p->kids[PROC_MONITOR], PC_CHILD_UP, sv[1],
+	    (uint8_t)c->kind, c->generation, c->epoch);
 }
 
 void

@@ -56,8 +56,8 @@ reply_text(struct client *c, uint64_t id, int ok, char *text)
 	struct wbuf w;
 
 	wbuf_init(&w, IMSG_MAX_PAYLOAD);
-	wput_u8(&w, (uint8_t)ok);
-	json_raw_put(&w, text == NULL ? "{}" : text);
+	wput_u8(&w, (uint8_t)(ok && text != NULL));
+	json_raw_put(&w, text == NULL ? "{\"error\":\"out of memory\"}" : text);
 	free(text);
 	if (w.err || chan_send(c->chan, CT_ANS, id, -1, w.p, w.len) == -1)
 		log_warnx("cannot answer abxctl");
@@ -67,8 +67,7 @@ reply_text(struct client *c, uint64_t id, int ok, char *text)
 static void
 reply(struct client *c, uint64_t id, int ok, json_t *j)
 {
-	reply_text(c, id, ok, j == NULL ? NULL : json_dumps(j, JSON_COMPACT));
-	json_decref(j);
+	reply_text(c, id, ok, core_json_text(j));
 }
 
 /* ---- verbs ---- */

@@ -12,13 +12,38 @@
 #include "common/log.h"
 #include "monitor/mon.h"
 
-/* The text of a JSON value, which is released; NULL when out of memory. */
-static char *
-dump(json_t *j)
+/* A value that could not be allocated is left out of what was to hold it, and
+ * nobody says so there: it is seen here. */
+static int json_short;
+
+static void *
+json_alloc(size_t n)
+{
+	void *p = malloc(n);
+
+	if (p == NULL)
+		json_short = 1;
+	return p;
+}
+
+void
+core_init(void)
+{
+	json_object_seed(0);
+	json_set_alloc_funcs(json_alloc, free);
+}
+
+char *
+core_json_text(json_t *j)
 {
 	char *s = j == NULL ? NULL : json_dumps(j, JSON_COMPACT);
 
 	json_decref(j);
+	if (json_short) {
+		free(s);
+		s = NULL;
+	}
+	json_short = 0;
 	return s;
 }
 
@@ -26,7 +51,7 @@ void
 core_health(struct req *r)
 {
 	answer_json(r, 200,
-	    dump(json_pack(
+	    core_json_text(json_pack(
 		"{s:s, s:s}", "status", "ok", "version", ABX_VERSION)));
 }
 
@@ -145,7 +170,7 @@ core_capabilities(struct req *r)
 				      limits_json(r, op), "bindings",
 				      bindings_json(op)));
 	answer_json(r, 200,
-	    dump(json_pack("{s:s, s:s, s:{s:s, s:o}, s:o}", "version",
+	    core_json_text(json_pack("{s:s, s:s, s:{s:s, s:o}, s:o}", "version",
 		ABX_VERSION, "revision", r->snap->revision, "principal", "id",
 		r->who.id, "roles", roles, "ops", list)));
 }
@@ -235,5 +260,5 @@ core_check_answer(struct req *r)
 		json_object_set_new(o, "rule",
 		    json_string(
 			policy_rule_origin(r->snap->policy, (size_t)d->rule)));
-	answer_json(r, 200, dump(o));
+	answer_json(r, 200, core_json_text(o));
 }

@@ -45,10 +45,7 @@ host_note(const struct imsg *m)
 static void
 answer(struct req *r, json_t *j)
 {
-	char *text = j == NULL ? NULL : json_dumps(j, JSON_COMPACT);
-
-	json_decref(j);
-	answer_json(r, 200, text);
+	answer_json(r, 200, core_json_text(j));
 }
 
 void

@@ -10,8 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <jansson.h>
-
 #include "common/hash.h"
 #include "common/jail.h"
 #include "common/log.h"
@@ -73,6 +71,17 @@ mon_broken(struct peer *p, const char *what)
 		return;
 	p->broken = 1;
 	log_warnx("%s breaks the protocol: %s", proc_name(p->kind), what);
+	mon_tell_child(PC_BROKEN, p);
+}
+
+void
+mon_anew(struct peer *p, const char *what)
+{
+	if (p->broken)
+		return;
+	p->broken = 1;
+	log_warnx(
+	    "out of memory for %s: %s begins anew", what, proc_name(p->kind));
 	mon_tell_child(PC_BROKEN, p);
 }
 
@@ -162,6 +171,23 @@ dispatch(struct peer *p, struct imsg *m, const char **why)
 	}
 }
 
+/* There was no memory to read it.  An answer of pathd is the last that it says
+ * to that request, which is answered without it; what the others say is needed
+ * to know what they do. */
+static int
+unread(struct peer *p, const struct imsg *m)
+{
+	struct req *r = p->kind == PROC_PATHD ? req_by_rid(m->id) : NULL;
+
+	if (r == NULL || r->peer != p) {
+		mon_anew(p, msg_name(m->type));
+		return -1;
+	}
+	log_warnx("out of memory for %s", msg_name(m->type));
+	peer_owes_nothing(r, p);
+	return 0;
+}
+
 static int
 peer_msg_cb(struct chan *c, struct imsg *m, void *arg)
 {
@@ -169,8 +195,11 @@ peer_msg_cb(struct chan *c, struct imsg *m, void *arg)
 	const char *why = "malformed";
 	char what[128];
 
+	errno = 0;
 	if (dispatch(p, m, &why) == 0)
 		return 0;
+	if (errno == ENOMEM)
+		return unread(p, m);
 	snprintf(what, sizeof(what), "%s: %s", msg_name(m->type),
 	    why == NULL ? "malformed" : why);
 	mon_broken(p, what);
@@ -209,10 +238,17 @@ child_up(struct imsg *m)
 	if (rget_end(&r) == -1 || mon.cur == NULL ||
 	    (kind != PROC_LISTENER && kind != PROC_PATHD && kind != PROC_EXECD))
 		return -1;
-	p = peer_new((enum proc_kind)kind, gen, epoch);
+	/* without one it sees its end, and comes back */
+	if ((p = peer_new((enum proc_kind)kind, gen, epoch)) == NULL) {
+		log_warn("channel to %s", proc_name((enum proc_kind)kind));
+		return 0;
+	}
 	p->chan = chan_new(mon.base, m->fd, peer_msg_cb, peer_gone_cb, p);
-	if (p->chan == NULL)
-		fatal("channel to %s", proc_name(p->kind));
+	if (p->chan == NULL) {
+		log_warn("channel to %s", proc_name(p->kind));
+		peer_unref(p);
+		return 0;
+	}
 	m->fd = -1;
 	if (kind == PROC_LISTENER) {
 		if (mon.listener != NULL)
@@ -223,8 +259,8 @@ child_up(struct imsg *m)
 		return 0;
 	}
 	snap_connect(p);
-	if (kind == PROC_PATHD && peer_send(p, MP_ROOTS, 0, -1, NULL) == -1)
-		log_warnx("cannot ask for the roots");
+	if (kind == PROC_PATHD)
+		peer_must(p, MP_ROOTS, 0, -1, NULL);
 	return 0;
 }
 
@@ -327,7 +363,7 @@ mon_conf(const struct proc_conf *pc, struct rbuf *r)
 static void
 mon_open(const struct proc_conf *pc)
 {
-	json_object_seed(0);
+	core_init();
 	wsfile_open();
 }
 

@@ -122,6 +122,9 @@ extern struct mon mon;
 /* main.c */
 /* Declare a peer broken: log, tell the parent to kill it. */
 void mon_broken(struct peer *, const char *what);
+/* Something was lost between it and us for want of memory, so that what each
+ * knows of the other cannot be true any more: it begins anew. */
+void mon_anew(struct peer *, const char *what);
 /* A message to the parent that consists of a kind and a generation. */
 void mon_tell_child(uint16_t type, const struct peer *);
 
@@ -148,6 +151,7 @@ void snap_configure_listener(void);
 int peer_roots_ok(struct peer *, const struct imsg *);
 int peer_hello(struct peer *, const struct imsg *);
 int peer_rejects(struct peer *, const struct imsg *);
+/* NULL out of memory. */
 struct peer *peer_new(enum proc_kind, uint32_t generation, uint32_t epoch);
 struct peer *peer_find(enum proc_kind, uint32_t generation);
 /* Call f for each of that kind that is there. */
@@ -160,6 +164,15 @@ void peer_gone(struct peer *);
 int peer_send(
     struct peer *, uint16_t type, uint64_t id, int fd, const struct wbuf *);
 int listener_send(uint16_t type, uint64_t id, int fd, const struct wbuf *);
+/* Likewise what must not be lost: without it that peer begins anew. */
+void peer_must(
+    struct peer *, uint16_t type, uint64_t id, int fd, const struct wbuf *);
+/* The answer to a request.  When there is no memory for it, its connection is
+ * closed without one: nobody waits for ever. */
+void listener_answer(
+    const struct req *, uint16_t type, int fd, const struct wbuf *);
+/* The answer that this worker owed to the request will not come. */
+void peer_owes_nothing(struct req *, struct peer *);
 /* Whether a worker can be asked: it is there, and takes what it is sent. */
 int peer_can_take(const struct peer *);
 /* Whether the listener has read so little of what it was sent that it cannot
@@ -251,6 +264,11 @@ int worker_failed(struct req *, struct imsg *);
 int worker_end(struct req *, struct imsg *);
 
 /* core.c: the operations that need no worker. */
+void core_init(void);
+/* The text of a JSON value, which is released; NULL when there was no memory
+ * for it or for anything in it. */
+struct json_t;
+char *core_json_text(struct json_t *);
 void core_health(struct req *);
 void core_capabilities(struct req *);
 /* host.c */

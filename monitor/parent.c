@@ -295,9 +295,12 @@ restart_cb(evutil_socket_t fd, short what, void *arg)
 	event_free(rs->timer);
 	rs->timer = NULL;
 	/* a reload may have brought another meanwhile */
-	if (!self->stopping && self->kids[kind] == NULL)
-		self->kids[kind] =
-		    child_start(self, kind, &self->boot, self->kid_epoch[kind]);
+	if (self->stopping || self->kids[kind] != NULL)
+		return;
+	self->kids[kind] =
+	    child_start(self, kind, &self->boot, self->kid_epoch[kind]);
+	if (self->kids[kind] == NULL)
+		parent_restart(self, kind);
 }
 
 /* Restarts of the last minute, this one included. */
@@ -596,6 +599,8 @@ parent_run(struct parent *p)
 		p->kid_epoch[order[i]] = p->epoch;
 		p->kids[order[i]] =
 		    child_start(p, order[i], &p->boot, p->epoch);
+		if (p->kids[order[i]] == NULL)
+			fatalx("cannot start %s", proc_name(order[i]));
 	}
 	if (event_base_dispatch(p->base) == -1)
 		log_warnx("event loop");

@@ -151,8 +151,8 @@ int groups_enter(pid_t);
 /* Remove what an execd of that generation left. */
 void groups_bury(uint32_t generation);
 
-/* child.c: start a child of a kind for a configuration; fatal when it cannot
- * be started.  The child is the caller's to keep. */
+/* child.c: start a child of a kind for a configuration.  It is the caller's to
+ * keep; NULL when it cannot be started now, which the log says. */
 struct child *child_start(
     struct parent *, enum proc_kind, const struct boot *, uint32_t epoch);
 /* Connect a ready child and the monitor with a fresh pair of sockets. */
@@ -160,8 +160,9 @@ void child_connect(struct parent *, struct child *);
 /* Ask it to end; one that cannot be asked is killed.  NULL is fine. */
 void child_shut(struct child *);
 void child_free(struct child *);
-/* Send a kind and a generation (and an epoch when it is not 0). */
-void child_send(struct child *, uint16_t type, int fd, uint8_t kind,
+/* Send a kind and a generation (and an epoch when it is not 0): 0, or -1 when
+ * it cannot be sent.  fd is taken. */
+int child_send(struct child *, uint16_t type, int fd, uint8_t kind,
     uint32_t generation, uint32_t epoch);
 void child_send_audit(struct parent *, size_t i, int fd);
 /* A message of a child arrived; its READY was seen (parent.c). */

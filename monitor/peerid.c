@@ -37,18 +37,16 @@ drop(struct peerid **p)
 	nids--;
 }
 
-static int
+static void
 answer(const struct peerid *d)
 {
 	struct wbuf w;
-	int rc;
 
 	wbuf_init(&w, 32);
 	wput_u64(&w, d->no);
 	wput_raw(&w, d->handle, sizeof(d->handle));
-	rc = listener_send(LM_PEER_ANS, 0, -1, &w);
+	peer_must(mon.listener, LM_PEER_ANS, 0, -1, &w);
 	wbuf_free(&w);
-	return rc;
 }
 
 /* Whether a client made this connection, to a named socket of ours.  Only of
@@ -98,15 +96,14 @@ peerid_new(const struct imsg *m)
 	    len != sizeof(cred))
 		return -1;
 	if ((d = calloc(1, sizeof(*d))) == NULL)
-		fatal("peer");
+		return -1;
 	d->no = no;
 	d->uid = cred.uid;
 	random_bytes(d->handle, sizeof(d->handle));
 	d->next = ids;
 	ids = d;
 	nids++;
-	if (answer(d) == -1)
-		log_warnx("cannot answer for a peer");
+	answer(d);
 	return 0;
 }
 

@@ -47,7 +47,7 @@ peer_new(enum proc_kind kind, uint32_t generation, uint32_t epoch)
 	struct peer *p;
 
 	if ((p = calloc(1, sizeof(*p))) == NULL)
-		fatal("peer");
+		return NULL;
 	p->kind = kind;
 	p->generation = generation;
 	p->epoch = epoch;
@@ -96,6 +96,24 @@ int
 listener_send(uint16_t type, uint64_t id, int fd, const struct wbuf *w)
 {
 	return peer_send(mon.listener, type, id, fd, w);
+}
+
+void
+peer_must(
+    struct peer *p, uint16_t type, uint64_t id, int fd, const struct wbuf *w)
+{
+	if (peer_send(p, type, id, fd, w) == -1 && p != NULL && p->chan != NULL)
+		mon_anew(p, msg_name(type));
+}
+
+void
+listener_answer(
+    const struct req *r, uint16_t type, int fd, const struct wbuf *w)
+{
+	if (listener_send(type, r->lid, fd, w) == 0 || mon.listener == NULL)
+		return;
+	log_warnx("%s of a request is lost", msg_name(type));
+	peer_must(mon.listener, LM_DROP, r->lid, -1, NULL);
 }
 
 int
@@ -258,8 +276,7 @@ fail_upload(struct req *r)
 	    code_body(a.code, r->ask.reqid, r->ask.opname, NULL, NULL, NULL);
 	wbuf_init(&w, IMSG_MAX_PAYLOAD);
 	ans_put(&w, &a);
-	if (listener_send(LM_PUT_FIN, r->lid, -1, &w) == -1)
-		log_warnx("cannot answer an upload");
+	listener_answer(r, LM_PUT_FIN, -1, &w);
 	wbuf_free(&w);
 	ans_clear(&a);
 	r->status = codes[C_SRV_UNAVAILABLE].status;
@@ -268,12 +285,9 @@ fail_upload(struct req *r)
 	req_enter(r, RS_ANSWERED);
 }
 
-/* The worker of this request is gone. */
-static void
-worker_lost(struct req *r, void *arg)
+void
+peer_owes_nothing(struct req *r, struct peer *p)
 {
-	struct peer *p = arg;
-
 	if (work_run_lost(r, p) || r->peer != p)
 		return;
 	req_owed(r, NULL);
@@ -299,6 +313,13 @@ worker_lost(struct req *r, void *arg)
 	default:
 		break; /* FIN will end it */
 	}
+}
+
+/* The worker of this request is gone. */
+static void
+worker_lost(struct req *r, void *arg)
+{
+	peer_owes_nothing(r, arg);
 }
 
 static void

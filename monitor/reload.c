@@ -140,6 +140,7 @@ start_env(const struct boot *b)
 	char **env = calloc(l->n + 2, sizeof(*env));
 	char *digests = NULL;
 	size_t i, n = 0, len;
+	int failed = 0;
 	FILE *f;
 
 	if (env == NULL || (f = open_memstream(&digests, &len)) == NULL) {
@@ -150,10 +151,14 @@ start_env(const struct boot *b)
 	for (i = 0; i < l->n; i++)
 		if (strncmp(l->v[i], "D:", 2) == 0)
 			fprintf(f, "%s ", l->v[i] + 2);
-		else if (strncmp(l->v[i], "E:", 2) == 0 &&
-			 (env[n] = strdup(l->v[i] + 2)) != NULL)
-			n++;
-	if (fclose(f) != 0) {
+		else if (strncmp(l->v[i], "E:", 2) == 0) {
+			if ((env[n] = strdup(l->v[i] + 2)) == NULL)
+				failed = 1;
+			else
+				n++;
+		}
+	failed |= ferror(f) | fclose(f);
+	if (failed || digests == NULL) {
 		free(digests);
 		free_env(env);
 		return NULL;
@@ -227,6 +232,16 @@ load_next(struct parent *p)
 	return 0;
 }
 
+static void
+start_next(struct parent *p, enum proc_kind kind)
+{
+	p->next->need |= 1U << kind;
+	p->next_kids[kind] =
+	    child_start(p, kind, &p->next->boot, p->next_epoch);
+	if (p->next_kids[kind] == NULL)
+		reload_child_died(p, kind);
+}
+
 void
 reload_begin(struct parent *p)
 {
@@ -261,16 +276,10 @@ reload_begin(struct parent *p)
 		next_free(p);
 		return;
 	}
-	if (need & 1) {
-		p->next->need |= 1U << PROC_PATHD;
-		p->next_kids[PROC_PATHD] =
-		    child_start(p, PROC_PATHD, &p->next->boot, p->next_epoch);
-	}
-	if (need & 2) {
-		p->next->need |= 1U << PROC_EXECD;
-		p->next_kids[PROC_EXECD] =
-		    child_start(p, PROC_EXECD, &p->next->boot, p->next_epoch);
-	}
+	if (need & 1)
+		start_next(p, PROC_PATHD);
+	if (need & 2)
+		start_next(p, PROC_EXECD);
 }
 
 /* ---- end ---- */

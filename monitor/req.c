@@ -20,6 +20,7 @@ static struct req *by_lid[BUCKETS], *by_rid[BUCKETS];
 static size_t live, ending;
 static uint64_t live_bytes, ending_bytes; /* of bodies */
 static uint64_t next_rid = 1;
+static struct req *reserve;   /* for one when there is no memory */
 static struct late cancelled; /* who owes the answer is in the number */
 
 struct req *
@@ -27,8 +28,12 @@ req_new(uint64_t lid)
 {
 	struct req *r;
 
-	if ((r = calloc(1, sizeof(*r))) == NULL)
-		return NULL;
+	if ((r = calloc(1, sizeof(*r))) == NULL) {
+		if ((r = reserve) == NULL)
+			return NULL;
+		reserve = NULL;
+		memset(r, 0, sizeof(*r));
+	}
 	r->lid = lid;
 	r->rid = next_rid++;
 	r->start_us = proc_now_us();
@@ -248,7 +253,10 @@ req_finish(struct req *r, const char *outcome)
 	ask_clear(&r->ask);
 	req_owed(r, NULL);
 	snap_unref(r->snap);
-	free(r);
+	if (reserve == NULL)
+		reserve = r;
+	else
+		free(r);
 }
 
 void

@@ -235,7 +235,7 @@ revoke_req(struct req *r, void *arg)
 	if (req_owed_by(r, PROC_EXECD))
 		(void)peer_send(r->peer, ME_CANCEL, r->rid, -1, NULL);
 	if (r->state != RS_ENDING && r->state != RS_CANCELLED)
-		(void)listener_send(LM_DROP, r->lid, -1, NULL);
+		peer_must(mon.listener, LM_DROP, r->lid, -1, NULL);
 }
 
 static void
@@ -295,8 +295,12 @@ snap_configure_listener(void)
 
 	memcpy(l.hmac_key, mon.hmac_key, sizeof(l.hmac_key));
 	if (c->ntokens > 0 &&
-	    (l.tokens = calloc(c->ntokens, sizeof(*l.tokens))) == NULL)
-		fatal("calloc");
+	    (l.tokens = calloc(c->ntokens, sizeof(*l.tokens))) == NULL) {
+		/* it may not go on with the old one */
+		if (mon.listener != NULL)
+			mon_anew(mon.listener, msg_name(LM_CONF));
+		return;
+	}
 	for (i = 0; i < c->ntokens; i++) {
 		hmac_sha256(mon.hmac_key, sizeof(mon.hmac_key),
 		    c->tokens[i].digest, SHA256_LEN, mac);
@@ -320,8 +324,7 @@ snap_configure_listener(void)
 	l.trusted_proxies = c->trusted_proxies;
 	wbuf_init(&w, IMSG_MAX_PAYLOAD);
 	lconf_put(&w, &l);
-	if (listener_send(LM_CONF, 0, -1, &w) == -1)
-		log_warnx("cannot configure the listener");
+	peer_must(mon.listener, LM_CONF, 0, -1, &w);
 	wbuf_free(&w);
 	free(l.tokens);
 	explicit_bzero(&l, sizeof(l));

@@ -105,7 +105,10 @@ answer_file(struct req *r, const struct facts *f, int *fd)
 	a.mtime_ns = f->mtime_ns;
 	a.dev = f->dev;
 	a.ino = f->ino;
-	a.body = strdup(plan_spelling(&r->plan, "path"));
+	if ((a.body = strdup(plan_spelling(&r->plan, "path"))) == NULL) {
+		answer_error(r, C_SRV_UNAVAILABLE, NULL, NULL, 1);
+		return;
+	}
 	answer_send(r, &a, *fd);
 	*fd = -1;
 	ans_clear(&a);

@@ -72,7 +72,7 @@ worker_facts(struct req *r, struct imsg *m)
 		return 0;
 	}
 	if ((r->facts = calloc(r->plan.nitems, sizeof(*r->facts))) == NULL)
-		fatal("facts");
+		return -1;
 	if (facts_decode(m, r->facts, r->plan.nitems) == -1) {
 		free(r->facts);
 		r->facts = NULL;
@@ -164,14 +164,19 @@ worker_put_fin(struct req *r, struct imsg *m)
 					  : upload_body(r, &f))
 				: code_body((enum code)f.code, r->ask.reqid,
 				      ops[r->call.op].id, NULL, "path", NULL);
+	if (a.body == NULL && a.code == C_OK) {
+		a.code = C_SRV_INTERNAL;
+		a.status = codes[a.code].status;
+		a.body = code_body(C_SRV_INTERNAL, r->ask.reqid,
+		    ops[r->call.op].id, NULL, NULL, NULL);
+	}
 	r->status = a.status;
-	r->code = (enum code)f.code;
+	r->code = (enum code)a.code;
 	r->early_fin = r->state == RS_BODY;
 	req_enter(r, RS_ANSWERED);
 	wbuf_init(&w, IMSG_MAX_PAYLOAD);
 	ans_put(&w, &a);
-	if (listener_send(LM_PUT_FIN, r->lid, -1, &w) == -1)
-		log_warnx("cannot answer an upload");
+	listener_answer(r, LM_PUT_FIN, -1, &w);
 	wbuf_free(&w);
 	idem_done(r, a.status, a.code, a.body);
 	ans_clear(&a);
@@ -199,7 +204,11 @@ worker_list_ans(struct req *r, struct imsg *m)
 	if (bytes)
 		path = work_gzip(r, "format") == 1 ? "application/gzip"
 						   : "application/x-tar";
-	a.body = strdup(path);
+	if ((a.body = strdup(path)) == NULL) {
+		/* pathd sees that nobody reads */
+		answer_error(r, C_SRV_UNAVAILABLE, NULL, NULL, 1);
+		return 0;
+	}
 	answer_send(r, &a, m->fd);
 	m->fd = -1;
 	ans_clear(&a);
@@ -299,8 +308,8 @@ answer_run(struct req *r)
 	a.flags = (in != -1 ? ANS_STDIN : 0) |
 		  ((r->dec.spawn.flags & SPAWN_STREAM) != 0 ? ANS_STREAM : 0);
 	answer_send(r, &a, frames);
-	if (in != -1 && listener_send(LM_RUN_IN, r->lid, in, NULL) == -1)
-		log_warnx("cannot pass stdin on");
+	if (in != -1)
+		listener_answer(r, LM_RUN_IN, in, NULL);
 }
 
 int

@@ -93,8 +93,10 @@ end_in(struct peer *p, void *arg)
 	struct ws *w = arg;
 	struct wbuf b;
 
-	if ((e = calloc(1, sizeof(*e))) == NULL)
-		fatal("calloc");
+	if ((e = calloc(1, sizeof(*e))) == NULL) {
+		w->stuck = 1;
+		return;
+	}
 	e->id = req_number();
 	e->peer = p;
 	e->ws = w;
@@ -104,8 +106,10 @@ end_in(struct peer *p, void *arg)
 		e->next = endings;
 		endings = e;
 		w->ends++;
-	} else
+	} else {
+		w->stuck |= p->chan != NULL; /* commands may go on in it */
 		free(e);
+	}
 	wbuf_free(&b);
 }
 
@@ -151,17 +155,6 @@ ws_advance(struct ws *w)
 		workspace_wake(w, C_SRV_UNAVAILABLE); /* the next tick */
 }
 
-void
-workspace_end(struct ws *w)
-{
-	if (w->state == WS_KEPT) {
-		w->state = WS_ENDING;
-		w->tries = 0;
-		ws_kill(w);
-	}
-	ws_advance(w);
-}
-
 /* It stays, for now. */
 static void
 stays(struct ws *w, enum code code)
@@ -171,6 +164,26 @@ stays(struct ws *w, enum code code)
 	w->state = WS_KEPT;
 	w->idle_us = proc_now_us(); /* not at once again */
 	workspace_wake(w, code);
+}
+
+/* Kill what runs there; when nobody can be asked to, it stays. */
+static void
+kill_or_keep(struct ws *w)
+{
+	ws_kill(w);
+	if (w->stuck && w->ends == 0)
+		stays(w, C_SRV_UNAVAILABLE);
+}
+
+void
+workspace_end(struct ws *w)
+{
+	if (w->state == WS_KEPT) {
+		w->state = WS_ENDING;
+		w->tries = 0;
+		kill_or_keep(w);
+	}
+	ws_advance(w);
 }
 
 /* That execd has nothing of it any more, or cannot help it. */
@@ -186,7 +199,7 @@ ended(struct ending **at, enum code code)
 	if (--w->ends > 0)
 		return;
 	if (w->stuck && w->state == WS_ENDING && ++w->tries < TRIES)
-		ws_kill(w);
+		kill_or_keep(w);
 	else if (w->stuck && w->state == WS_ENDING)
 		stays(w, C_SRV_UNAVAILABLE);
 	else

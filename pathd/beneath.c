@@ -220,6 +220,12 @@ beneath_act_code(int err)
 	return C_FS_IO;
 }
 
+int
+beneath_short(enum code code)
+{
+	return code == C_FS_TOO_MANY_OPEN || code == C_SRV_UNAVAILABLE;
+}
+
 uint8_t
 beneath_kind(mode_t mode)
 {

@@ -43,6 +43,10 @@ enum code beneath_act_code(int err);
  * judged by it. */
 int beneath_is_ours(const char *name, size_t n);
 
+/* It is we who had no descriptor or memory left; that says nothing about the
+ * file, which may not be passed over for it. */
+int beneath_short(enum code);
+
 /* enum facts_kind of a mode. */
 uint8_t beneath_kind(mode_t);
 struct stat;

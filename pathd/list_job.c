@@ -19,7 +19,7 @@ do_list(struct job *j, struct rbuf *r)
 	enum code code;
 
 	if (list_get(r, &l) == -1 || rget_end(r) == -1)
-		_exit(1);
+		job_quit();
 	if ((code = listing_open(&li, j->pd, &l)) != C_OK)
 		job_done(j, (uint16_t)code, 0);
 	else if (drain_open(&d, j) == 0) {
@@ -40,7 +40,7 @@ do_search(struct job *j, struct rbuf *r)
 	enum code code;
 
 	if (bulk_get(r, &b) == -1 || rget_end(r) == -1)
-		_exit(1);
+		job_quit();
 	if ((code = search_open(&s, j->pd, &b)) != C_OK)
 		job_done(j, (uint16_t)code, 0);
 	else if (drain_open(&d, j) == 0) {

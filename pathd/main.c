@@ -207,9 +207,10 @@ do_resolve(struct imsg *m)
 		rc = pool_resolve(m->id, slow->id, rs.n, m->payload, m->len);
 	else {
 		wbuf_reset(&out);
-		if (get_facts(&pd, &rs, &out, &fd) == -1)
-			fatalx("out of memory");
-		rc = answer(MP_FACTS, m->id, fd);
+		if ((rc = get_facts(&pd, &rs, &out, &fd)) == 0)
+			rc = answer(MP_FACTS, m->id, fd);
+		else
+			errno = ENOMEM;
 	}
 	resolve_clear(&rs);
 	return rc;
@@ -401,16 +402,38 @@ static const struct {
     {MP_ROOTS, do_roots},
 };
 
+/* There was no memory to read the question: others go on. */
+static int
+refuse(const struct imsg *m)
+{
+	uint32_t items = 0;
+	struct rbuf r;
+
+	if (m->type == MP_RESOLVE) {
+		rbuf_init(&r, m->payload, m->len);
+		(void)rget_u8(&r);
+		items = rget_u32(&r);
+		if (r.err || items == 0 || items > ABX_MAX_RESOLVE)
+			return -1;
+	}
+	log_warnx("out of memory for %s", msg_name(m->type));
+	pool_refuse(m->type, m->id, items);
+	return 0;
+}
+
 static int
 mon_msg_cb(struct chan *c, struct imsg *m, void *arg)
 {
 	const char *why = "not for pathd";
 	size_t i;
 
+	errno = 0;
 	if (msg_check(m, &why) == 0)
 		for (i = 0; i < nitems(questions); i++)
 			if (questions[i].type == m->type) {
 				if (questions[i].run(m) == 0)
+					return 0;
+				if (errno == ENOMEM && refuse(m) == 0)
 					return 0;
 				why = "malformed";
 				break;

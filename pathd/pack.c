@@ -145,10 +145,12 @@ pack_file(struct packer *k, int dir, const char *name, const char *path)
 	struct stat st;
 	int fd;
 
-	if ((fd = openat(dir, name, OPEN_FILE)) == -1)
-		return errno == ENOENT
-			   ? C_OK
-			   : pack_skip(k, path, beneath_act_code(errno));
+	if ((fd = openat(dir, name, OPEN_FILE)) == -1) {
+		code = beneath_act_code(errno);
+		if (code == C_FS_NOT_FOUND)
+			return C_OK;
+		return beneath_short(code) ? code : pack_skip(k, path, code);
+	}
 	if (fstat(fd, &st) == -1)
 		code = beneath_act_code(errno);
 	else if (!S_ISREG(st.st_mode))

@@ -52,7 +52,7 @@ do_export(struct job *j, struct rbuf *r)
 	enum code code;
 
 	if (bulk_get(r, &b) == -1 || rget_end(r) == -1)
-		_exit(1);
+		job_quit();
 	p.b = &b;
 	if ((code = pack_measure(&p)) != C_OK)
 		job_done(j, (uint16_t)code, 0);
@@ -140,7 +140,7 @@ do_archive(struct job *j, struct rbuf *r)
 	enum code code;
 
 	if (bulk_get(r, &b) == -1 || rget_end(r) == -1)
-		_exit(1);
+		job_quit();
 	if (b.max_bytes > PACK_BYTES)
 		b.max_bytes = PACK_BYTES;
 	p.b = &b;
@@ -303,7 +303,7 @@ do_import(struct job *j, struct rbuf *r)
 	int pipe;
 
 	if (bulk_get(r, &b) == -1 || rget_end(r) == -1)
-		_exit(1);
+		job_quit();
 	if ((code = import_open(&im, j->pd, &b)) != C_OK)
 		job_done(j, (uint16_t)code, 0);
 	else if ((pipe = put_answer(j)) == -1)

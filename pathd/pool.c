@@ -229,8 +229,10 @@ pool_sweep(int tries)
 
 	if (t != NULL || pool.pd->journal == -1 || tries > SWEEP_TRIES)
 		return;
-	if ((t = calloc(1, sizeof(*t))) == NULL)
-		fatal("calloc");
+	if ((t = calloc(1, sizeof(*t))) == NULL) {
+		log_warn("sweep"); /* the next loss or start does it */
+		return;
+	}
 	t->type = PW_SWEEP;
 	t->closed = 1;
 	t->tries = tries;
@@ -590,6 +592,14 @@ pool_start(const struct pathd *pd, struct event_base *base, struct chan *mon)
 			fatalx("no worker can be started");
 }
 
+void
+pool_refuse(uint16_t type, uint64_t id, size_t items)
+{
+	struct task t = {.type = type, .id = id, .items = items};
+
+	task_fail(&t, C_SRV_UNAVAILABLE);
+}
+
 static int
 task_add(uint16_t type, uint64_t id, uint32_t root, size_t items,
     const void *payload, size_t len)
@@ -598,8 +608,10 @@ task_add(uint16_t type, uint64_t id, uint32_t root, size_t items,
 
 	if (task_queued(id) != NULL || worker_of(id) != NULL)
 		return -1;
-	if ((t = calloc(1, sizeof(*t))) == NULL)
-		fatal("calloc");
+	if ((t = calloc(1, sizeof(*t))) == NULL) {
+		pool_refuse(type, id, items);
+		return 0;
+	}
 	t->id = id;
 	t->type = type;
 	t->root = root;

@@ -31,6 +31,8 @@ int pool_add(
 /* Take a checked RESOLVE of so many items likewise. */
 int pool_resolve(
     uint64_t id, uint32_t root, size_t items, const void *payload, size_t len);
+/* Answer a job that there is no memory to take; items of a RESOLVE, else 0. */
+void pool_refuse(uint16_t type, uint64_t id, size_t items);
 /* PUT_END of an upload; of one that ended meanwhile it means nothing.  0, or
  * -1 when it comes before PUT_ANS. */
 int pool_put_end(uint64_t id, const void *payload, size_t len);

@@ -203,7 +203,7 @@ do_put(struct job *j, struct rbuf *r)
 	enum code code;
 
 	if (put_get(r, &p) == -1 || rget_end(r) == -1)
-		_exit(1);
+		job_quit();
 	if ((code = upload_open(&u, j->pd, &p)) == C_OK)
 		put_run(j, &u);
 	else

@@ -210,8 +210,10 @@ hunt_content(struct hunt *h, int dir, const char *name, const char *path)
 	struct stat st;
 	int fd;
 
-	if ((fd = openat(dir, name, OPEN_FILE)) == -1)
-		return C_OK;
+	if ((fd = openat(dir, name, OPEN_FILE)) == -1) {
+		code = beneath_act_code(errno);
+		return beneath_short(code) ? code : C_OK;
+	}
 	if (fstat(fd, &st) == 0 && sight_content(&h->s->sight, &st) &&
 	    (uint64_t)st.st_size <= h->s->b->max_bytes)
 		code = hunt_file(h, path, fd);

@@ -108,8 +108,9 @@ tree_enter(struct tree *t, const char *name, const struct stat *st, off_t next)
 	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd == -1)
 		return beneath_walk_code(errno);
-	if (fstat(fd, &now) == -1 || now.st_dev != st->st_dev ||
-	    now.st_ino != st->st_ino)
+	if (fstat(fd, &now) == -1)
+		code = beneath_act_code(errno);
+	else if (now.st_dev != st->st_dev || now.st_ino != st->st_ino)
 		code = C_POL_PATH_CHANGED;
 	else if (!t->ops->cross && now.st_dev != t->dev)
 		code = C_FS_PERMISSION; /* another file system ends here */
@@ -144,7 +145,7 @@ tree_entry(struct tree *t, const char *name, off_t next)
 		return code;
 	/* name lies in the buffer that the next level will use */
 	code = tree_enter(t, t->path + lv->len + 1, &st, next);
-	if (code != C_OK && t->ops->barred != NULL)
+	if (code != C_OK && !beneath_short(code) && t->ops->barred != NULL)
 		code = t->ops->barred(t->arg, t->path, code);
 	return code;
 }

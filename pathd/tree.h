@@ -22,7 +22,8 @@ struct tree_ops {
 	enum code (*entry)(void *arg, int dir, const char *name,
 	    const char *path, const struct stat *);
 	/* A directory that cannot be entered, after its entry, and why; C_OK
-	 * passes over it.  NULL: ends the walk. */
+	 * passes over it.  NULL: ends the walk, as want of descriptors or
+	 * memory does in any case. */
 	enum code (*barred)(void *arg, const char *path, enum code);
 	/* A directory whose entries were all seen.  NULL: not asked. */
 	enum code (*leave)(void *arg, int dir, const char *name);

@@ -211,6 +211,13 @@ send_member(struct unpacker *u, struct archive_entry *e)
 	send_frame(u, UNPACK_MEMBER);
 }
 
+/* What libarchive cannot read is no archive, unless it is out of memory. */
+static enum code
+broken(struct archive *a)
+{
+	return archive_errno(a) == ENOMEM ? C_SRV_UNAVAILABLE : C_ARGS_INVALID;
+}
+
 /* The content of the member at hand. */
 static enum code
 send_data(struct unpacker *u, struct archive *a)
@@ -234,7 +241,7 @@ send_data(struct unpacker *u, struct archive *a)
 			off += (la_int64_t)k;
 		}
 	}
-	return rc == ARCHIVE_EOF ? C_OK : C_ARGS_INVALID;
+	return rc == ARCHIVE_EOF ? C_OK : broken(a);
 }
 
 static enum code
@@ -249,7 +256,7 @@ read_members(struct unpacker *u, struct archive *a)
 		if (rc == ARCHIVE_EOF)
 			return C_OK;
 		if (rc < ARCHIVE_WARN)
-			return u->code != C_OK ? u->code : C_ARGS_INVALID;
+			return u->code != C_OK ? u->code : broken(a);
 		send_member(u, e);
 		if ((code = send_data(u, a)) != C_OK)
 			return u->code != C_OK ? u->code : code;
@@ -268,7 +275,7 @@ static enum code
 read_archive(struct unpacker *u, int gzip)
 {
 	struct archive *a = archive_read_new();
-	enum code code = C_ARGS_INVALID;
+	enum code code;
 
 	if (a == NULL || !unpack_can() ||
 	    archive_read_support_format_tar(a) != ARCHIVE_OK ||
@@ -276,6 +283,8 @@ read_archive(struct unpacker *u, int gzip)
 		return C_SRV_UNAVAILABLE;
 	if (archive_read_open(a, u, NULL, read_cb, NULL) == ARCHIVE_OK)
 		code = read_members(u, a);
+	else
+		code = broken(a);
 	/* what lies behind the end belongs to the stream too */
 	while (code == C_OK && u->code == C_OK && take(u) > 0)
 		continue;

@@ -53,6 +53,8 @@ tell(struct watch *w, uint8_t what, uint8_t type, const char *rel,
 		frame_head(head, FR_EVENT, (uint32_t)one.len);
 		wput_raw(&w->out, head, sizeof(head));
 		wput_raw(&w->out, one.p, one.len);
+		if (w->out.err)
+			w->ended = 1; /* it holds half a frame: no more */
 	}
 	wbuf_free(&one);
 }
@@ -208,8 +210,10 @@ watch_dir(struct watch *w, const char *rel, int *fd)
 	int wd;
 
 	*fd = beneath_open(w->dir, rel, O_RDONLY | O_DIRECTORY);
-	if (*fd == -1)
-		return C_OK;
+	if (*fd == -1) {
+		code = beneath_walk_code(errno);
+		return beneath_short(code) ? code : C_OK;
+	}
 	code = C_FS_TOO_MANY_OPEN;
 	(void)snprintf(proc, sizeof(proc), "/proc/self/fd/%d", *fd);
 	if (w->ndirs < WATCH_DIRS) {

@@ -84,7 +84,7 @@ do_watch(struct job *j, struct rbuf *r)
 	enum code code;
 
 	if (bulk_get(r, &b) == -1 || rget_end(r) == -1)
-		_exit(1);
+		job_quit();
 	if ((code = watch_open(&w, j->pd, &b)) != C_OK)
 		job_done(j, (uint16_t)code, 0);
 	else if (drain_open(&d, j) == 0) {

@@ -92,6 +92,16 @@ worker_log(enum log_level level, const char *line)
 		flush(log_im);
 }
 
+void
+job_quit(void)
+{
+	if (errno == ENOMEM)
+		log_warnx("out of memory");
+	else
+		log_warn("a message is broken");
+	_exit(1);
+}
+
 /* A message during a job: about that job, or one that ended before main
  * knew. */
 static void
@@ -113,7 +123,7 @@ job_message(struct job *j, struct imsg *m)
 	j->total = rget_u64(&r);
 	j->whole = rget_bool(&r);
 	if (rget_end(&r) == -1)
-		_exit(1);
+		job_quit();
 	j->ended = 1;
 }
 
@@ -153,7 +163,7 @@ job_wait(struct job *j, int fd, short events)
 		return -1;
 	n = poll(p, 2, SLICE_MS);
 	if (n == -1 && errno != EINTR)
-		_exit(1);
+		job_quit();
 	if (n == 0)
 		j->silent_ms += SLICE_MS;
 	if (n > 0 && p[0].revents != 0)
@@ -176,7 +186,7 @@ job_send(struct job *j, uint16_t type, int fd, const struct wbuf *w)
 		return;
 	}
 	if (w->err || imsg_compose(j->im, type, j->id, fd, w->p, w->len) == -1)
-		_exit(1);
+		job_quit();
 	flush(j->im);
 }
 
@@ -204,7 +214,7 @@ do_mutate(struct job *j, struct rbuf *r,
 	struct done done;
 
 	if (mutate_get(r, &m) == -1 || rget_end(r) == -1)
-		_exit(1);
+		job_quit();
 	act(j->pd, &m, &stop, &done);
 	job_done(j, done.code, done.count);
 	mutate_clear(&m);
@@ -230,7 +240,7 @@ do_copy(struct job *j, struct rbuf *r)
 	struct done done;
 
 	if (bulk_get(r, &b) == -1 || rget_end(r) == -1)
-		_exit(1);
+		job_quit();
 	copy_run(j->pd, &b, &stop, &done);
 	job_done(j, done.code, done.count);
 	bulk_clear(&b);
@@ -245,7 +255,7 @@ do_edit(struct job *j, struct rbuf *r)
 	enum code code;
 
 	if (edit_get(r, &e) == -1 || rget_end(r) == -1)
-		_exit(1);
+		job_quit();
 	if ((code = edit_run(j->pd, &e, &fin)) == C_OK) {
 		wbuf_init(&w, IMSG_MAX_PAYLOAD);
 		edit_fin_put(&w, &fin);
@@ -265,10 +275,10 @@ do_resolve(struct job *j, struct rbuf *r)
 	int fd;
 
 	if (resolve_get(r, &rs) == -1 || rget_end(r) == -1)
-		_exit(1);
+		job_quit();
 	wbuf_init(&w, IMSG_MAX_PAYLOAD);
 	if (get_facts(j->pd, &rs, &w, &fd) == -1)
-		_exit(1); /* out of memory */
+		job_quit();
 	job_send(j, MP_FACTS, fd, &w);
 	wbuf_free(&w);
 	resolve_clear(&rs);
@@ -281,7 +291,7 @@ do_mkdir(struct job *j, struct rbuf *r)
 	struct done done = {0};
 
 	if (mutate_get(r, &m) == -1 || rget_end(r) == -1)
-		_exit(1);
+		job_quit();
 	dir_mkdir(j->pd, &m, &done);
 	job_done(j, done.code, done.count);
 	mutate_clear(&m);
@@ -304,7 +314,7 @@ do_denied(struct job *j, struct rbuf *r)
 	enum code code;
 
 	if (denied_get(r, &q) == -1 || rget_end(r) == -1)
-		_exit(1);
+		job_quit();
 	if ((code = denied_find(j->pd, &q, &stop, &c)) == C_OK) {
 		wbuf_init(&w, IMSG_MAX_PAYLOAD);
 		covers_put(&w, &c);
@@ -325,7 +335,7 @@ do_space(struct job *j, struct rbuf *r)
 	struct wbuf w;
 
 	if (space_get(r, &q) == -1 || rget_end(r) == -1)
-		_exit(1);
+		job_quit();
 	space_run(j->pd, &q, &stop, &ans);
 	wbuf_init(&w, IMSG_MAX_PAYLOAD);
 	space_ans_put(&w, &ans);
@@ -367,7 +377,7 @@ job_find(uint16_t type)
 	for (i = 0; i < nitems(jobs); i++)
 		if (jobs[i].type == type)
 			return jobs[i].run;
-	_exit(1); /* main sends nothing else */
+	job_quit(); /* main sends nothing else */
 }
 
 /* Run what main sent; what comes behind it in the same packet is for this
@@ -380,10 +390,11 @@ worker_run(struct job *proto, struct imsg *m)
 	const char *why;
 
 	if (msg_check(m, &why) == -1)
-		_exit(1);
+		job_quit();
 	if (m->type == MP_CANCEL || m->type == MP_PUT_END)
 		return; /* of a job that is done */
 	j.id = m->id;
+	errno = 0;
 	rbuf_init(&r, m->payload, m->len);
 	job_find(m->type)(&j, &r);
 	if (imsg_compose(j.im, PW_FREE, j.id, -1, NULL, 0) == -1)

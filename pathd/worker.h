@@ -42,6 +42,9 @@ int job_wait(struct job *, int fd, short events);
 void job_send(struct job *, uint16_t type, int fd, const struct wbuf *);
 /* DONE with a code and a count. */
 void job_done(struct job *, uint16_t code, uint64_t count);
+/* End the worker, which cannot go on without what it was sent or has to say;
+ * main answers for it. */
+void job_quit(void) __attribute__((noreturn));
 
 /* put_job.c: make the pipe of an upload and hand its write end out (PUT_ANS):
  * the read end, or -1 with errno; the end of it (PUT_FIN). */

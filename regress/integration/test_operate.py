@@ -138,7 +138,8 @@ class Reload(Case):
         """Its pid, once the one of before the reload is gone."""
         def those():
             return [p for p in family(svc.proc.pid)
-                    if proc_stat(p)[0] == svc.proc.pid and comm(p) == name]
+                    if (proc_stat(p) or (0,))[0] == svc.proc.pid
+                    and comm(p) == name]
         self.eq(until(10, lambda: len(those()) == 1), True, those())
         return those()[0]
 

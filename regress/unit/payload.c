@@ -139,6 +139,23 @@ test_args(void **state)
 	}
 }
 
+/* A body that could not be put together is no empty one. */
+static void
+test_no_body(void **state)
+{
+	struct ans a = {.kind = ANS_JSON, .status = 200};
+	struct wbuf w;
+
+	wbuf_init(&w, 1024);
+	ans_put(&w, &a);
+	assert_true(w.err);
+	wbuf_free(&w);
+	a.kind = ANS_PUT;
+	ans_put(&w, &a);
+	assert_false(w.err);
+	wbuf_free(&w);
+}
+
 int
 main(void)
 {
@@ -146,6 +163,7 @@ main(void)
 	    cmocka_unit_test(test_names),
 	    cmocka_unit_test(test_refused),
 	    cmocka_unit_test(test_args),
+	    cmocka_unit_test(test_no_body),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
