@@ -229,8 +229,8 @@ xl_run_get(struct rbuf *r, struct xl_run *x)
 	x->procs = rget_u64(r);
 	x->nofile = rget_u64(r);
 	if (rget_end(r) == -1 || x->flags > 7 ||
-	    (x->flags & (XL_APART | XL_CHECK)) == XL_APART ||
-	    x->progs.n == 0 || x->argv.n == 0 || x->cwd[0] != '/') {
+	    (x->flags & (XL_APART | XL_CHECK)) == XL_APART || x->progs.n == 0 ||
+	    x->argv.n == 0 || x->cwd[0] != '/') {
 		xl_run_clear(x);
 		return -1;
 	}

@@ -15,6 +15,7 @@
 #include <fcntl.h>
 
 #include <event2/event.h>
+#include <jansson.h>
 
 int monitor_main(int, char **);
 #define main monitor_main

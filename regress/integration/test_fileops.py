@@ -15,7 +15,7 @@ import threading
 import time
 import unittest
 
-from abxtest import (MARKER, SLOW, Case, Conn, World, family, needs_root,
+from abxtest import (ASAN, MARKER, SLOW, Case, Conn, World, family, needs_root,
                      proc_stat, quoted, until)
 
 
@@ -750,6 +750,7 @@ class Archives(FileOps):
         self.refused(self.imp(good, "gone"), 404, "fs.not_found")
         self.refused(self.imp(good, "vault"), 403, "policy.path_denied")
 
+    @unittest.skipIf(ASAN, "the sanitizers' runtime takes the signal")
     def test_import_that_kills_its_reader(self):
         """Somebody may have tried something: it must be in the log."""
         w = self.fresh()
