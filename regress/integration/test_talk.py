@@ -21,12 +21,13 @@ import threading
 import time
 import traceback
 
-from abxtest import (ADMIN, LONG, ROOT, SLOW, Case, Conn, Reply, Service, World,
-                     Wrong, alive, comm, events, family, fds, timeout, told,
-                     until)
+from abxtest import (ADMIN, ASAN, LONG, ROOT, SLOW, Case, Conn, Reply, Service,
+                     World, Wrong, alive, comm, events, family, fds, timeout,
+                     told, until)
 
 SEED = int(os.environ.get("ABX_SEED") or random.randrange(1 << 32))
-ROUNDS = int(os.environ.get("ABX_ROUNDS") or (600 if LONG else 30))
+ROUNDS = int(os.environ.get("ABX_ROUNDS") or (
+    600 if LONG else 12 if ASAN else 24))
 CLIENTS = 6
 SOON = 10 * SLOW  # seconds that any answer may take, on a busy machine
 SIZES = (0, 1, 2, 6, 100, 4095, 4096, 4097, 16384, 65535, 65536, 65537, 131072,
