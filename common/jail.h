@@ -54,7 +54,7 @@ void jail_landlock(const struct jail_path *, size_t);
 /* Build and load the filter; a refused call kills the process (deny_list:
  * EPERM). */
 void jail_seccomp(const struct jail_call *, int deny_list);
-/* no_new_privs, DUMPABLE 0, RLIMIT_CORE 0, PDEATHSIG KILL and a check that
+/* no_new_privs, DUMPABLE 0, jail_no_core, PDEATHSIG KILL and a check that
  * the parent (ppid, 0: fd 3) is alive. */
 void jail_parent(pid_t ppid);
 /* No core of this process and of what it starts, in no file and for no program

@@ -68,7 +68,7 @@ const struct jail_call filter_execd[] = {
     {"ioctl", 1, 1, LOW32, TIOCSTI}, {"ioctl", 1, 1, LOW32, TIOCLINUX},
     {NULL, 0, 0, 0, 0}};
 
-/* A refusal with conditions, all of which must hold. */
+/* An answer without the call, on conditions: all of them must hold. */
 struct cond {
 	unsigned arg;
 	enum scmp_compare op;

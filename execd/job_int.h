@@ -111,7 +111,8 @@ void job_sandbox_gone(struct job *);
 
 /* The program runs; pid inside, 0 when that was never heard. */
 void job_started(struct job *, uint32_t pid);
-/* The launcher of the run, or its supervisor; pidfd is taken. */
+/* The launcher of the run, or its supervisor; pidfd is taken.  0, or -1 when
+ * its end could not be waited for. */
 int job_launch_init(struct job *, pid_t pid, int pidfd);
 int job_launch_msg_cb(struct chan *, struct imsg *, void *);
 void job_launch_gone_cb(struct chan *, int error, void *);
