@@ -456,6 +456,32 @@ fin_get(struct rbuf *r, struct fin *f)
 }
 
 void
+reject_put(struct wbuf *w, const struct reject *j)
+{
+	wput_u16(w, j->code);
+	wput_u32(w, j->count);
+	wput_str(w, j->reqid);
+	wput_str(w, j->remote);
+}
+
+int
+reject_get(struct rbuf *r, struct reject *j)
+{
+	int named;
+
+	j->code = code_get(r);
+	j->count = rget_u32(r);
+	rget_strto(r, j->reqid, sizeof(j->reqid));
+	rget_strto(r, j->remote, sizeof(j->remote));
+	named = j->reqid[0] != '\0';
+	if (j->code == C_OK || j->count == 0 ||
+	    named != (j->remote[0] != '\0') ||
+	    (named && (j->count != 1 || !reqid_ok(j->reqid))))
+		r->err = 1;
+	GET_PLAIN(r, j);
+}
+
+void
 lconf_clear(struct lconf *c)
 {
 	free(c->tokens);

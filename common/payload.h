@@ -169,6 +169,18 @@ struct fin {
 void fin_put(struct wbuf *, const struct fin *);
 int fin_get(struct rbuf *, struct fin *);
 
+/* Refusals that the monitor was not asked about: one that is named, or how
+ * many that are not. */
+struct reject {
+	uint16_t code; /* enum code, not C_OK */
+	uint32_t count;
+	char reqid[ABX_REQID_LEN + 1]; /* of a named one, count is 1; or "" */
+	char remote[64];	       /* likewise, as in struct ask */
+};
+#define REJECTS_NAMED 10 /* in one message */
+void reject_put(struct wbuf *, const struct reject *);
+int reject_get(struct rbuf *, struct reject *);
+
 /* What the listener must know of the configuration. */
 struct lconf {
 	uint8_t hmac_key[32];

@@ -136,8 +136,7 @@ fill(struct conn *c, struct ask *a)
 		a->has_cred = a->token[0] != '\0';
 	a->has_peer = c->has_peer;
 	memcpy(a->peer, c->peer, sizeof(a->peer));
-	if (!request_client(c, a->remote))
-		strlcpy(a->remote, c->remote, sizeof(a->remote));
+	request_remote(c, a->remote, sizeof(a->remote));
 	a->flags = (uint16_t)((r->is_head ? ASK_HEAD : 0) |
 			      (c->head.sse ? ASK_SSE : 0) |
 			      (c->head.expect ? ASK_EXPECT : 0) |

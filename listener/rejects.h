@@ -1,7 +1,7 @@
 /*
  * SPDX-License-Identifier: ISC
  *
- * Refusals that the monitor never saw, counted for its audit.
+ * Refusals that the monitor never saw, kept for its audit.
  */
 #ifndef LISTENER_REJECTS_H
 #define LISTENER_REJECTS_H
@@ -13,7 +13,8 @@
 struct event_base;
 
 void rejects_init(struct event_base *);
-/* One more of that code; told to the monitor at most once a second. */
-void rejects_count(enum code);
+/* One more of that code, of the request with that id and who sent it (as in
+ * struct ask); told to the monitor at most once a second. */
+void rejects_add(enum code, const char *reqid, const char *remote);
 
 #endif

@@ -19,6 +19,7 @@
 #include "listener/auth.h"
 #include "listener/conn.h"
 #include "listener/failures.h"
+#include "listener/hop.h"
 #include "listener/host.h"
 #include "listener/listener.h"
 #include "listener/pool.h"
@@ -90,8 +91,9 @@ check_host(struct conn *c)
 		   : C_REQ_ORIGIN_DENIED;
 }
 
-int
-request_client(const struct conn *c, char out[HOP_SIZE])
+/* The address that a trusted proxy names as the caller's: 1, else 0. */
+static int
+named_client(const struct conn *c, char out[HOP_SIZE])
 {
 	const struct http_slice *s = &c->head.field[HF_FORWARDED_FOR];
 
@@ -99,6 +101,14 @@ request_client(const struct conn *c, char out[HOP_SIZE])
 	       lconf.trusted_proxies.n > 0 &&
 	       hop_client(c->remote, (const char *)c->in + s->off, s->len,
 		   &lconf.trusted_proxies, out);
+}
+
+void
+request_remote(const struct conn *c, char *out, size_t size)
+{
+	char client[HOP_SIZE];
+
+	strlcpy(out, named_client(c, client) ? client : c->remote, size);
 }
 
 /* By the token, and by the address when a trusted proxy names one: seconds
@@ -110,7 +120,7 @@ count_failure(const struct conn *c, const char *token)
 	uint32_t a = failures_add(token, now), b = 0;
 	char key[5 + HOP_SIZE] = "addr:"; /* no token has a colon */
 
-	if (request_client(c, key + 5))
+	if (named_client(c, key + 5))
 		b = failures_add(key, now);
 	return a > b ? a : b;
 }

@@ -7,9 +7,9 @@
 #ifndef LISTENER_REQUEST_H
 #define LISTENER_REQUEST_H
 
-#include "common/codes.h"
+#include <stddef.h>
 
-#include "listener/hop.h"
+#include "common/codes.h"
 
 struct conn;
 
@@ -22,7 +22,8 @@ int request_step_body(struct conn *);
 /* Free and zero what belongs to the request. */
 void request_clear(struct conn *);
 
-/* The address that a trusted proxy names as the caller's: 1, else 0. */
-int request_client(const struct conn *, char out[HOP_SIZE]);
+/* Whose request it is, once the head is whole: the address that a trusted
+ * proxy names, else that of the peer, or "unix". */
+void request_remote(const struct conn *, char *out, size_t size);
 
 #endif

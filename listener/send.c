@@ -17,6 +17,7 @@
 #include "listener/listener.h"
 #include "listener/pool.h"
 #include "listener/rejects.h"
+#include "listener/request.h"
 
 static uint8_t scratch[REPLY_HEAD_MAX + SEND_SMALL];
 
@@ -95,7 +96,11 @@ send_code(struct conn *c, enum code code, uint32_t retry_after)
 void
 send_refusal(struct conn *c, enum code code, uint32_t retry_after)
 {
-	rejects_count(code);
+	char remote[sizeof(c->remote)] = "";
+
+	if (codes[code].status == 401)
+		request_remote(c, remote, sizeof(remote));
+	rejects_add(code, c->req.id, remote);
 	send_code(c, code, retry_after);
 }
 

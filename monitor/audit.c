@@ -28,9 +28,6 @@
 #define LINE_MAX (6 * IMSG_MAX_PAYLOAD + 64 * 1024)
 
 static struct wbuf line;
-/* 401s that were written one by one in this second */
-static time_t reject_second;
-static unsigned reject_lines;
 
 void
 audit_init(void)
@@ -287,33 +284,22 @@ audit_process(const struct proc *p)
 }
 
 void
-audit_rejects(enum code c, uint32_t count)
+audit_reject(const struct reject *j)
 {
-	time_t now = time(NULL);
-
 	if (!sink_any())
 		return;
-	if (now != reject_second) {
-		reject_second = now;
-		reject_lines = 0;
-	}
-	while (count > 0) {
-		line_begin();
-		json_raw_put(&line,
-		    ",\"request_id\":\"\",\"op\":\"\",\"principal\":\"\","
-		    "\"roles\":[],\"allowed\":false");
-		put_str("code", codes[c].code);
-		put_uint("status", codes[c].status);
-		put_uint("duration_ms", 0);
-		if (reject_lines < 10) {
-			reject_lines++;
-			count--;
-		} else {
-			put_uint("count", count);
-			count = 0;
-		}
-		line_end();
-	}
+	line_begin();
+	put_str("request_id", j->reqid);
+	json_raw_put(&line, ",\"op\":\"\",\"principal\":\"\",\"roles\":[]"
+			    ",\"allowed\":false");
+	put_str("code", codes[j->code].code);
+	put_uint("status", codes[j->code].status);
+	put_uint("duration_ms", 0);
+	if (j->remote[0] != '\0')
+		put_str("remote_addr", j->remote);
+	else
+		put_uint("count", j->count);
+	line_end();
 }
 
 void

@@ -313,7 +313,9 @@ void audit_init(void);
 void audit_request(const struct req *, const char *outcome);
 /* The end of a process. */
 void audit_process(const struct proc *);
-void audit_rejects(enum code, uint32_t count);
+/* One that showed no valid credential, or how many; the caller bounds how
+ * often. */
+void audit_reject(const struct reject *);
 /* One core.reload record; new is NULL and why says it when it failed. */
 void audit_reload(const char *old, const char *new, const char *why);
 

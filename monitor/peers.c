@@ -241,22 +241,20 @@ peer_hello(struct peer *p, const struct imsg *m)
 int
 peer_rejects(struct peer *p, const struct imsg *m)
 {
+	struct reject j;
 	struct rbuf r;
-	uint16_t n, code;
-	uint32_t count;
+	uint16_t n;
 
 	rbuf_init(&r, m->payload, m->len);
 	n = rget_u16(&r);
 	while (!r.err && n-- > 0) {
-		code = rget_u16(&r);
-		count = rget_u32(&r);
-		if (r.err || code >= C_COUNT || code == C_OK)
+		if (reject_get(&r, &j) == -1)
 			return -1;
-		if (codes[code].status == 401)
-			audit_rejects((enum code)code, count);
+		if (codes[j.code].status == 401)
+			audit_reject(&j);
 		else
-			log_debug("%u requests refused with %s", count,
-			    codes[code].code);
+			log_debug("%u requests refused with %s", j.count,
+			    codes[j.code].code);
 	}
 	return rget_end(&r);
 }

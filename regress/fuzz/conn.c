@@ -197,6 +197,21 @@ on_fin(struct question *q, const void *p, size_t len)
 	*q = questions[--nquestions];
 }
 
+/* Of those that are named each was answered with 401. */
+static void
+on_rejects(struct rbuf *r)
+{
+	uint16_t n = rget_u16(r);
+	struct reject j;
+
+	CHECK(n > 0);
+	while (n-- > 0) {
+		CHECK(reject_get(r, &j) == 0);
+		CHECK(j.reqid[0] == '\0' || codes[j.code].status == 401);
+	}
+	CHECK(rget_end(r) == 0);
+}
+
 int
 chan_send(struct chan *c, uint16_t type, uint64_t id, int fd, const void *p,
     size_t len)
@@ -233,6 +248,7 @@ chan_send(struct chan *c, uint16_t type, uint64_t id, int fd, const void *p,
 		break;
 	default:
 		CHECK(type == LM_REJECTS);
+		on_rejects(&r);
 	}
 	if (fd != -1)
 		close(fd);

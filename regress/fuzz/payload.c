@@ -40,6 +40,7 @@
 OWNING(ask)
 OWNING(ans)
 PLAIN(fin)
+PLAIN(reject)
 OWNING(lconf)
 OWNING(args)
 OWNING(root_ok)
@@ -208,6 +209,7 @@ static const struct kind {
     O(pack_fin, MP_ARCHIVE_ANS),
     O(space, MP_SPACE),
     O(space_ans, MP_SPACE_ANS),
+    P(reject, MSG_NONE),
 };
 #undef O
 #undef P

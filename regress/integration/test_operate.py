@@ -592,3 +592,26 @@ class Proxies(Case):
     def test_audit_names_the_caller(self):
         a = self.ok(self.ask(0, "203.0.113.9", token=ADMIN))
         self.eq(self.svc.audit_of(a)["remote_addr"], "203.0.113.9")
+
+    def test_audit_names_the_refused(self):
+        """As it names an admitted caller: the address and the request."""
+        for hop, want in (("203.0.113.8", "203.0.113.8"),
+                          ("not an address", "127.0.0.1")):
+            for token in (None, "no-such-token-abcdefghij"):
+                r = self.svc.get("/capabilities", token=token, headers={
+                    "X-Forwarded-For": hop})
+                self.eq(r.status, 401)
+                a = self.svc.audit_of(r)
+                self.eq((a["remote_addr"], a["code"]),
+                        (want, r.json["code"]))
+
+    def test_audit_counts_the_refused(self):
+        """Of a flood some are named, and none is missing."""
+        before = self.refused_records()
+        for _ in range(40):
+            self.eq(self.svc.get("/capabilities", token=None).status, 401)
+        self.eq(until(5, lambda: self.refused_records() - before == 40), True)
+
+    def refused_records(self):
+        return sum(r.get("count", 1) for r in self.svc.audits(
+            lambda r: True, 0) if r["status"] == 401)

@@ -168,6 +168,7 @@ sample_put(struct lab *l, struct wbuf *w, uint16_t type, enum point p)
 	static const uint8_t zeros[64];
 	struct put_fin put_fin = {.code = C_FS_NO_SPACE};
 	struct done done = {.code = C_FS_IO};
+	struct reject many = {C_AUTH_INVALID, 3, "", ""};
 	struct fin fin = {0};
 	const struct msg_row *row = msg_row(type);
 
@@ -186,8 +187,7 @@ sample_put(struct lab *l, struct wbuf *w, uint16_t type, enum point p)
 		break;
 	case LM_REJECTS:
 		wput_u16(w, 1);
-		wput_u16(w, C_AUTH_INVALID);
-		wput_u32(w, 3);
+		reject_put(w, &many);
 		break;
 	case MP_FACTS:
 		put_facts(l, w, p);

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "common/codes.h"
 #include "common/payload.h"
 
 /* A path of a client may have any names; a target has those that exist. */
@@ -85,6 +86,7 @@ test_refused(void **state)
 	LEAVES_NOTHING(ask);
 	LEAVES_NOTHING(ans);
 	LEAVES_NOTHING(fin);
+	LEAVES_NOTHING(reject);
 	LEAVES_NOTHING(lconf);
 	LEAVES_NOTHING(root_ok);
 	LEAVES_NOTHING(resolve);
@@ -139,6 +141,47 @@ test_args(void **state)
 	}
 }
 
+/* A refusal is named in full, as one, or not at all. */
+static void
+test_reject(void **state)
+{
+#define ID "r-AAAAAAAAAAAAAAAAAAAAAA"
+	static const struct {
+		struct reject j;
+		int rc;
+	} t[] = {
+	    {{C_AUTH_INVALID, 1, ID, "203.0.113.8"}, 0},
+	    {{C_AUTH_INVALID, 1, "", ""}, 0},
+	    {{C_AUTH_INVALID, UINT32_MAX, "", ""}, 0},
+	    {{C_AUTH_INVALID, 0, "", ""}, -1},
+	    {{C_OK, 1, "", ""}, -1},
+	    {{C_COUNT, 1, "", ""}, -1},
+	    {{C_AUTH_INVALID, 2, ID, "203.0.113.8"}, -1},
+	    {{C_AUTH_INVALID, 1, ID, ""}, -1},
+	    {{C_AUTH_INVALID, 1, "", "203.0.113.8"}, -1},
+	    {{C_AUTH_INVALID, 1, "r-", "203.0.113.8"}, -1},
+	    {{C_AUTH_INVALID, 1, "r-AAAAAAAAAAAAAAAAAAAA\r\n", "unix"}, -1},
+	};
+#undef ID
+	struct reject back;
+	struct wbuf w;
+	struct rbuf r;
+	size_t i;
+
+	for (i = 0; i < nitems(t); i++) {
+		wbuf_init(&w, 4096);
+		reject_put(&w, &t[i].j);
+		rbuf_init(&r, w.p, w.len);
+		assert_int_equal(reject_get(&r, &back), t[i].rc);
+		if (t[i].rc == 0) {
+			assert_int_equal(rget_end(&r), 0);
+			assert_string_equal(back.reqid, t[i].j.reqid);
+			assert_string_equal(back.remote, t[i].j.remote);
+		}
+		wbuf_free(&w);
+	}
+}
+
 /* A body that could not be put together is no empty one. */
 static void
 test_no_body(void **state)
@@ -163,6 +206,7 @@ main(void)
 	    cmocka_unit_test(test_names),
 	    cmocka_unit_test(test_refused),
 	    cmocka_unit_test(test_args),
+	    cmocka_unit_test(test_reject),
 	    cmocka_unit_test(test_no_body),
 	};
 
