@@ -131,6 +131,35 @@ etag_make(char out[ETAG_SIZE], uint64_t dev, uint64_t ino, uint64_t size,
 	out[ETAG_SIZE - 1] = '\0';
 }
 
+int
+etag_listed(const char *s, size_t n, const char *etag, int weak)
+{
+	size_t i = 0, from, len = strlen(etag);
+	int is_weak, found = 0, tags = 0;
+
+	if (n == 1 && s[0] == '*')
+		return 1;
+	for (;;) {
+		while (i < n && (s[i] == ' ' || s[i] == '\t' || s[i] == ','))
+			i++;
+		if (i == n)
+			return tags == 0 ? -1 : found;
+		is_weak = n - i >= 2 && s[i] == 'W' && s[i + 1] == '/';
+		i += is_weak ? 2 : 0;
+		from = i;
+		if (i == n || s[i] != '"')
+			return -1;
+		for (i++; i < n && s[i] != '"'; i++)
+			continue;
+		if (i++ == n || (i < n && strchr(" \t,", s[i]) == NULL))
+			return -1;
+		tags = 1;
+		if ((weak || !is_weak) && i - from == len &&
+		    memcmp(s + from, etag, len) == 0)
+			found = 1;
+	}
+}
+
 struct civil {
 	unsigned year, month, day, hour, min, sec, wday;
 };

@@ -30,6 +30,10 @@ void json_raw_put(struct wbuf *, const char *);
  * included; download, stat and list agree on it. */
 void etag_make(char out[ETAG_SIZE], uint64_t dev, uint64_t ino, uint64_t size,
     int64_t mtime, uint32_t mtime_ns);
+/* Whether a list of tags, or "*", as If-Match and If-None-Match have it (RFC
+ * 9110, 13.1) holds a tag: 1, 0, or -1 when it is no such list.  weak: by weak
+ * comparison, else only strong tags count. */
+int etag_listed(const char *, size_t, const char *etag, int weak);
 /* UTC with milliseconds (RFC 3339); years beyond 0 to 9999 are clamped. */
 void time_rfc3339(char out[RFC3339_SIZE], int64_t sec, uint32_t ns);
 /* IMF-fixdate (RFC 9110, 5.6.7). */

@@ -70,7 +70,7 @@ ask_room(const struct conn *c)
 /* ---- filling the question ---- */
 
 /* A field's value into size bytes.  What does not fit, or stands there twice,
- * becomes a tag that no file has. */
+ * becomes what is no list of tags, for which nothing is done. */
 static void
 copy_tag(const struct conn *c, enum http_field id, char *out, size_t size)
 {
@@ -79,7 +79,7 @@ copy_tag(const struct conn *c, enum http_field id, char *out, size_t size)
 	if (c->head.seen[id] == 0)
 		return;
 	if (c->head.seen[id] > 1 || s->len == 0 || s->len >= size) {
-		strlcpy(out, "\"\"", size);
+		strlcpy(out, "?", size);
 		return;
 	}
 	memcpy(out, c->in + s->off, s->len);

@@ -53,12 +53,17 @@ conditions(const struct conn *c, const char *etag, uint64_t size,
     uint64_t *first, uint64_t *last)
 {
 	const struct http_head *h = &c->head;
-	const struct http_slice *s = &h->field[HF_IF_NONE_MATCH];
+	const struct http_slice *s = &h->field[HF_IF_MATCH];
 	const char *in = (const char *)c->in;
 	int r;
 
+	if (h->seen[HF_IF_MATCH] > 1 ||
+	    (h->seen[HF_IF_MATCH] == 1 &&
+		etag_listed(in + s->off, s->len, etag, 0) != 1))
+		return 412;
+	s = &h->field[HF_IF_NONE_MATCH];
 	if (h->seen[HF_IF_NONE_MATCH] == 1 &&
-	    range_tag_listed(in + s->off, s->len, etag))
+	    etag_listed(in + s->off, s->len, etag, 1) == 1)
 		return 304;
 	if (c->req.is_head || h->seen[HF_RANGE] != 1 ||
 	    h->seen[HF_IF_RANGE] > 1)
@@ -130,6 +135,10 @@ send_bytes(struct conn *c, const struct ans *a, int *fd)
 
 	etag_make(etag, a->dev, a->ino, a->size, a->mtime, a->mtime_ns);
 	r.status = conditions(c, etag, a->size, &first, &last);
+	if (r.status == 412) {
+		send_failure(c, C_FS_CHANGED);
+		return;
+	}
 	if (r.status == 416) {
 		send_unsatisfiable(c, a->size);
 		return;

@@ -1,7 +1,7 @@
 /*
  * SPDX-License-Identifier: ISC
  *
- * Ranges and tags.  Pure.
+ * Ranges.  Pure.
  */
 #include "listener/range.h"
 
@@ -54,30 +54,4 @@ range_parse(
 	*first = a;
 	*last = nb == 0 || b >= size ? size - 1 : b;
 	return 1;
-}
-
-int
-range_tag_listed(const char *s, size_t n, const char *etag)
-{
-	size_t i = 0, from, len = strlen(etag);
-
-	if (n == 1 && s[0] == '*')
-		return 1;
-	while (i < n) {
-		while (i < n && (s[i] == ' ' || s[i] == '\t' || s[i] == ','))
-			i++;
-		if (i + 2 <= n && s[i] == 'W' && s[i + 1] == '/')
-			i += 2;
-		from = i;
-		if (i == n || s[i] != '"')
-			return 0;
-		for (i++; i < n && s[i] != '"'; i++)
-			;
-		if (i == n)
-			return 0;
-		i++;
-		if (i - from == len && memcmp(s + from, etag, len) == 0)
-			return 1;
-	}
-	return 0;
 }

@@ -1,7 +1,7 @@
 /*
  * SPDX-License-Identifier: ISC
  *
- * Byte ranges and entity tags of conditional requests.  Pure.
+ * Byte ranges.  Pure.
  */
 #ifndef LISTENER_RANGE_H
 #define LISTENER_RANGE_H
@@ -14,7 +14,5 @@
  * cannot be satisfied. */
 int range_parse(
     const char *, size_t, uint64_t size, uint64_t *first, uint64_t *last);
-/* 1 when an If-None-Match list holds the tag, compared weakly, or "*". */
-int range_tag_listed(const char *, size_t, const char *etag);
 
 #endif

@@ -59,6 +59,10 @@ check_target(struct conn *c)
 	enum code code;
 	struct uri u;
 
+	/* of a refusal too: bytes behind its head would be the next answer's */
+	c->req.is_head =
+	    (uint8_t)(h->method.len == 4 &&
+		      memcmp(c->in + h->method.off, "HEAD", 4) == 0);
 	if ((code = target_split(raw, h->target.len, &u)) != C_OK)
 		return code;
 	if (u.query != NULL) {
@@ -67,9 +71,6 @@ check_target(struct conn *c)
 	}
 	route_find((const char *)c->in + h->method.off, h->method.len, u.path,
 	    &c->req.route);
-	c->req.is_head =
-	    (uint8_t)(h->method.len == 4 &&
-		      memcmp(c->in + h->method.off, "HEAD", 4) == 0);
 	return C_OK;
 }
 

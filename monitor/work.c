@@ -255,23 +255,28 @@ enum code
 work_preconditions(const struct req *r, uint16_t *flags)
 {
 	const struct facts *f = facts_of(r, 0);
-	const char *match = r->ask.if_match;
+	const char *match = r->ask.if_match, *none = r->ask.if_none_match;
+	int here = f->kind != FK_MISSING;
 	char etag[ETAG_SIZE];
 
 	if (match[0] == '\0')
 		match = ask_text(r, "if_match");
 	etag_make(etag, f->dev, f->ino, f->size, f->mtime, f->mtime_ns);
-	if (strcmp(r->ask.if_none_match, "*") == 0) {
-		if (f->kind != FK_MISSING)
+	if (strcmp(none, "*") == 0) {
+		if (here)
 			return C_FS_CHANGED;
 		*flags |= PF_NOREPLACE;
+	} else if (none[0] != '\0') {
+		/* what is no list of tags is not taken for none */
+		if (etag_listed(none, strlen(none), here ? etag : "", 1) != 0)
+			return C_FS_CHANGED;
+		if (here)
+			*flags |= PF_EXACT;
 	}
 	if (match[0] == '\0')
 		return C_OK;
 	*flags |= PF_EXACT;
-	if (f->kind == FK_MISSING)
-		return C_FS_CHANGED;
-	return strcmp(match, "*") == 0 || strcmp(match, etag) == 0
+	return here && etag_listed(match, strlen(match), etag, 0) == 1
 		   ? C_OK
 		   : C_FS_CHANGED;
 }
@@ -352,6 +357,13 @@ work_move(struct req *r, int *fd)
 static void
 work_delete(struct req *r, int *fd)
 {
+	uint16_t flags = 0;
+	enum code c;
+
+	if ((c = work_preconditions(r, &flags)) != C_OK) {
+		answer_error(r, c, "path", NULL, 0);
+		return;
+	}
 	work_mutate(r, MP_UNLINK, ask_bool(r, "recursive") ? PF_RECURSIVE : 0);
 }
 

@@ -27,6 +27,21 @@ upload_named(int on)
 	named = on;
 }
 
+/* Somebody has written to the very file that was asked for while the bytes
+ * came. */
+static int
+written_to(struct upload *u, const struct stat *st)
+{
+	if (!u->seen) {
+		u->seen = 1;
+		u->size = st->st_size;
+		u->mtime = st->st_mtim;
+	}
+	return u->size != st->st_size ||
+	       u->mtime.tv_sec != st->st_mtim.tv_sec ||
+	       u->mtime.tv_nsec != st->st_mtim.tv_nsec;
+}
+
 /*
  * What stands at the name now: C_OK, the mode to keep, and whether it is to
  * be replaced.  Another regular file than the one decided on is another
@@ -50,7 +65,7 @@ target_check(struct upload *u, int dir, const char *name)
 	if ((p->flags & PF_NOREPLACE) != 0)
 		return C_FS_EXISTS;
 	same = t->kind == FK_FILE && st.st_dev == t->dev && st.st_ino == t->ino;
-	if (!same && (p->flags & PF_EXACT) != 0)
+	if ((p->flags & PF_EXACT) != 0 && (!same || written_to(u, &st)))
 		return C_FS_CHANGED;
 	if (!S_ISREG(st.st_mode))
 		return C_POL_PATH_CHANGED;

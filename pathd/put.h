@@ -22,6 +22,9 @@ struct upload {
 	char temp[JOURNAL_NAME_LEN + 1]; /* its name in dir, "" unnamed */
 	mode_t mode;			 /* it will have */
 	int over; /* the name is taken: replace what stands there */
+	int seen; /* with PF_EXACT: size and time of what stood there first */
+	off_t size;
+	struct timespec mtime;
 };
 
 /* Check the target again and make the file: C_OK or why not.  upload_close in

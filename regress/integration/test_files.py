@@ -20,6 +20,7 @@ from abxtest import (ADMIN, ALICE, ASAN, BOB, LONG, MARKER, READ, ROOT, SLOW,
                      proc_stat, quoted, rss, still_there, timeout, until)
 
 GIB = 1 << 30
+OLD = '"old"'
 
 
 def scopes(w, **more):
@@ -511,6 +512,12 @@ class Download(Files):
         self.eq((r.status, r.body), (206, b"12"))
         r = self.range_("bytes=1-2", **{"If-Range": '"other"'})
         self.eq((r.status, r.body), (200, b"0123456789ab"))
+        for head in ({"If-Match": '"x"'}, {"If-Match": '"x", W/' + tag},
+                     {"If-Match": '"x"', "If-None-Match": tag}):
+            self.refused(self.svc.download("twelve", headers=head), 412,
+                         "fs.changed")
+        self.ok(self.svc.download("twelve", headers={
+            "If-Match": '"x", ' + tag}))
         self.world.put("w/twelve2", "0123456789ab")
         self.eq(self.svc.download("twelve2").header("etag") != tag, True,
                 "two files, two tags")
@@ -742,6 +749,60 @@ class Uploads(Files):
                                      headers={"If-Match": tag}), 412,
                      "fs.changed")
         self.eq(self.world.get("w/cond"), b"3")
+
+    def test_lists_of_tags(self):
+        """RFC 9110, 13.1: what is no list is not taken for no condition."""
+        def tag():
+            return self.svc.stat("lists").json["etag"]
+
+        self.ok(self.svc.upload("lists", b"0"), 201)
+        old = tag()
+        for name, value, good in (
+                ("If-Match", '"x", TAG', True), ("If-Match", "*", True),
+                ("If-Match", "W/TAG", False), ("If-Match", "", False),
+                ("If-Match", "nonsense", False), ("If-Match", OLD, False),
+                ("If-Match", "TAG" + " " * 9 + ', "' + "x" * 90 + '"', False),
+                ("If-None-Match", "TAG", False), ("If-None-Match", '"x"', True),
+                ("If-None-Match", 'W/TAG, "x"', False),
+                ("If-None-Match", "*, *", False), ("If-None-Match", "", False),
+                ("If-None-Match", "nonsense", False)):
+            value = value.replace("TAG", tag()).replace(OLD, old)
+            with self.subTest(f"{name}: {value}"):
+                r = self.svc.upload("lists", value.encode(),
+                                    headers={name: value})
+                self.eq(r.status, 200 if good else 412)
+                old = old if old != tag() else '"z"'
+        twice = self.svc.build("PUT", "/files/upload-stream?path=lists", b"t",
+                               headers={"If-None-Match": "*"})
+        twice = twice.replace(b"If-None", b"If-None-Match: *\r\nIf-None")
+        with Conn(self.svc) as c:
+            c.send(twice)
+            self.refused(c.reply("PUT"), 412, "fs.changed")
+        self.ok(self.svc.upload("lists-new", b"0",
+                                headers={"If-None-Match": '"x"'}), 201)
+
+    def test_conditional_delete(self):
+        r = self.ok(self.svc.upload("cdel", b"1"), 201)
+        for head in ({"If-Match": '"x"'}, {"If-None-Match": "*"}):
+            self.refused(self.svc.call("DELETE", "/files?path=cdel",
+                                       headers=head), 412, "fs.changed")
+        self.ok(self.svc.call("DELETE", "/files?path=cdel",
+                              headers={"If-Match": r.json["etag"]}))
+
+    def test_written_to_while_it_comes(self):
+        """If-Match holds to the end, for a file that keeps its inode too."""
+        r = self.ok(self.svc.upload("held", b"1" * 9), 201)
+        whole = self.svc.build("PUT", "/files/upload-stream?path=held",
+                               b"2" * 9, headers={"If-Match": r.json["etag"],
+                                                  "Expect": "100-continue"})
+        with Conn(self.svc) as c:
+            c.send(whole[:-9])
+            self.eq(c.head()[0], 100)
+            with open(self.world / "w/held", "ab") as f:
+                f.write(b"theirs")
+            c.send(whole[-9:])
+            self.refused(c.reply("PUT"), 412, "fs.changed")
+        self.eq(self.world.get("w/held"), b"1" * 9 + b"theirs")
 
     def test_json_upload(self):
         data = bytes(range(256)) * 10

@@ -471,6 +471,21 @@ class Framing(Http):
                                       {"path": w + "/a.txt"}))
                 self.ok(c.reply())
 
+    def test_refused_head_has_no_body(self):
+        """Whatever refuses it: what came behind would be the next answer."""
+        for target, headers in (("//x", {}), ("/files/../x", {}),
+                                ("/a%2fb", {}), ("*", {}), ("/?a=%zz", {}),
+                                ("http://localhost/health", {}),
+                                ("localhost:80", {}),
+                                ("/health", {"Host": "evil.example"}),
+                                ("/health", {"Origin": "null"}),
+                                ("/none", {})):
+            with self.subTest(target), Conn(self.svc) as c:
+                c.send(self.svc.build("HEAD", target, headers=headers)
+                       + self.svc.build("GET", "/health"))
+                self.among(c.reply("HEAD").status, (400, 403, 404))
+                self.ok(c.reply())
+
     def test_chunked_bodies(self):
         data = os.urandom(300_000)
 

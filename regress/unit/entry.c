@@ -103,6 +103,47 @@ test_etag(void **state)
 }
 
 static void
+test_lists(void **state)
+{
+	static const struct {
+		const char *list;
+		int weak, strong;
+	} t[] = {
+	    {"\"e\"", 1, 1},
+	    {"*", 1, 1},
+	    {"W/\"e\"", 1, 0},
+	    {"\"a\", \"e\"", 1, 1},
+	    {"\"a\",\t W/\"e\",\"b\"", 1, 0},
+	    {", \"e\" ,,", 1, 1},
+	    {"\"a\"", 0, 0},
+	    {"\"ee\"", 0, 0},
+	    {"\"\"", 0, 0},
+	    {"\"a, \"", 0, 0},
+	    {"", -1, -1},
+	    {" ,", -1, -1},
+	    {"e", -1, -1},
+	    {"\"e", -1, -1},
+	    {"\"", -1, -1},
+	    {"w/\"e\"", -1, -1},
+	    {"W/", -1, -1},
+	    {"W/e", -1, -1},
+	    {"\"e\", *", -1, -1},
+	    {"\"a\"\"e\"", -1, -1},
+	    {"\"a\" e \"e\"", -1, -1},
+	    {"**", -1, -1},
+	    {"* ", -1, -1},
+	};
+	size_t i, n;
+
+	for (i = 0; i < nitems(t); i++) {
+		n = strlen(t[i].list);
+		if (etag_listed(t[i].list, n, "\"e\"", 1) != t[i].weak ||
+		    etag_listed(t[i].list, n, "\"e\"", 0) != t[i].strong)
+			fail_msg("%s", t[i].list);
+	}
+}
+
+static void
 test_entry(void **state)
 {
 	struct list_entry e = {
@@ -145,6 +186,7 @@ main(void)
 	    cmocka_unit_test(test_str),
 	    cmocka_unit_test(test_times),
 	    cmocka_unit_test(test_etag),
+	    cmocka_unit_test(test_lists),
 	    cmocka_unit_test(test_entry),
 	};
 

@@ -1,7 +1,7 @@
 /*
  * SPDX-License-Identifier: ISC
  *
- * Small pure parts of the listener: ranges and tags, hosts and origins,
+ * Small pure parts of the listener: ranges, hosts and origins,
  * counts of wrong tokens, the output buffer.
  */
 #include <setjmp.h>
@@ -70,34 +70,6 @@ test_ranges(void **state)
 			    (unsigned long long)first,
 			    (unsigned long long)last);
 	}
-}
-
-static void
-test_tags(void **state)
-{
-	static const struct {
-		const char *list;
-		int want;
-	} t[] = {
-	    {"\"e\"", 1},
-	    {"*", 1},
-	    {"W/\"e\"", 1},
-	    {"\"a\", \"e\"", 1},
-	    {"\"a\",\t W/\"e\",\"b\"", 1},
-	    {"", 0},
-	    {"\"a\"", 0},
-	    {"e", 0},
-	    {"\"e", 0},
-	    {"\"ee\"", 0},
-	    {"\"a\" e \"e\"", 0},
-	    {"**", 0},
-	};
-	size_t i;
-
-	for (i = 0; i < nitems(t); i++)
-		if (range_tag_listed(t[i].list, strlen(t[i].list), "\"e\"") !=
-		    t[i].want)
-			fail_msg("%s", t[i].list);
 }
 
 static void
@@ -227,7 +199,6 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_ranges),
-	    cmocka_unit_test(test_tags),
 	    cmocka_unit_test(test_hosts),
 	    cmocka_unit_test(test_origins),
 	    cmocka_unit_test(test_failures),
