@@ -161,9 +161,14 @@ is_empty(int dir, const char *name)
 	return n < 3; /* "." and ".." */
 }
 
+/* What cover says instead of a descriptor. */
+#define NOTHING (-1) /* no directory that stays writable */
+#define FAILED (-2)  /* with errno */
+#define MISSING (-3) /* there is no such name */
+
 /* Bind dir/name onto itself; what cannot be bound is made (absent) or watched.
  * The descriptor of the entry (borrowed from the set) when it is a directory
- * that stays writable, -1 when there is none such, -2 with errno on failure. */
+ * that stays writable, else one of the above. */
 static int
 cover(struct profile_binds *b, const char *inner, int dir, const char *name,
     int rw, int absent)
@@ -176,11 +181,11 @@ cover(struct profile_binds *b, const char *inner, int dir, const char *name,
 		return -2;
 	if (fd == -1) {
 		if (st.st_mode != 0 && !S_ISLNK(st.st_mode))
-			return -1;
-		return appeared_watch(&b->watch, inner, dir, name,
-			   st.st_mode == 0 ? NULL : &st) == -1
-			   ? -2
-			   : -1;
+			return NOTHING;
+		if (appeared_watch(&b->watch, inner, dir, name,
+			st.st_mode == 0 ? NULL : &st) == -1)
+			return FAILED;
+		return st.st_mode == 0 ? MISSING : NOTHING;
 	}
 	/* only a directory is worth a writable mount point */
 	if (!S_ISDIR(st.st_mode) || absent_is(st.st_dev, st.st_ino))
@@ -189,11 +194,11 @@ cover(struct profile_binds *b, const char *inner, int dir, const char *name,
 	    sizeof(path)) {
 		close(fd);
 		errno = ENAMETOOLONG;
-		return -2;
+		return FAILED;
 	}
 	if (add(b, path, fd, rw, 1) == -1)
-		return errno == EEXIST ? -1 : -2;
-	return S_ISDIR(st.st_mode) && rw ? fd : -1;
+		return errno == EEXIST ? NOTHING : FAILED;
+	return S_ISDIR(st.st_mode) && rw ? fd : NOTHING;
 }
 
 /* The directory inner, which is name in dir, as a mount point of its own that
@@ -304,7 +309,8 @@ protect_place(struct profile_binds *b, size_t i, char *rel, int fd, int git)
 	if (join(next, inner, rel) == -1)
 		return -1;
 	if (!git || !S_ISDIR(got.st_mode))
-		return cover(b, inner, dir, rel, 0, ABSENT_NOT) == -2 ? -1 : 0;
+		return cover(b, inner, dir, rel, 0, ABSENT_NOT) == FAILED ? -1
+									  : 0;
 	dir = ancestor(b, next, dir, rel, &rw);
 	return dir == -1 ? -1 : git_names(b, next, dir);
 }
@@ -345,7 +351,7 @@ cover_git_files(struct profile_binds *b, const char *inner, int git)
 
 	for (i = 0; i < nitems(in_git); i++)
 		if (cover(b, inner, git, in_git[i].name, 0, in_git[i].absent) ==
-		    -2)
+		    FAILED)
 			return -1;
 	return 0;
 }
@@ -386,9 +392,9 @@ cover_inner(
 			break;
 		}
 		one = cover(b, inner, fd, de->d_name, 1, ABSENT_NOT);
-		if (one == -1)
+		if (one == NOTHING || one == MISSING)
 			continue;
-		if (one == -2 || join(path, inner, de->d_name) == -1 ||
+		if (one == FAILED || join(path, inner, de->d_name) == -1 ||
 		    cover_git_files(b, path, one) == -1)
 			rc = -1;
 		else if (--*left < 0 || (depth == 0 && !has_head(one))) {
@@ -419,9 +425,9 @@ git_names(struct profile_binds *b, const char *inner, int git)
 			return -1;
 		}
 		fd = cover(b, inner, git, many[i], 1, ABSENT_NOT);
-		if (fd == -2)
+		if (fd == FAILED)
 			return -1;
-		if (fd != -1 &&
+		if (fd >= 0 &&
 		    (join(path, inner, many[i]) == -1 ||
 			cover_inner(b, path, fd, MODULE_DEPTH, &left) == -1))
 			return -1;
@@ -440,9 +446,11 @@ protect_name(struct profile_binds *b, size_t i, const char *name)
 		git = 0;
 	/* a ".git" file, as of a worktree, is read-only whole */
 	fd = cover(b, b->v[i].inner, b->v[i].fd, name, git, ABSENT_DIR);
-	if (fd == -2)
+	if (fd == FAILED)
 		return -1;
-	if (fd == -1)
+	if (fd == MISSING)
+		return 0;
+	if (fd == NOTHING)
 		return is_link(b->v[i].fd, name) ? protect_link(b, i, name, git)
 						 : 0;
 	return join(inner, b->v[i].inner, name) == -1 ? -1

@@ -166,23 +166,35 @@ check_object(int fd, const struct xl_check *c)
 }
 
 int
-init_check(const struct xl_setup *s, const char **bad)
+init_check(
+    const struct xl_setup *s, const char *keep, int *kept, const char **bad)
 {
+	int fd, rc = 0, save, own = -1;
 	size_t i;
-	int fd, rc, save;
 
-	for (i = 0; i < s->nchecks; i++) {
+	for (i = 0; rc == 0 && i < s->nchecks; i++) {
 		*bad = s->checks[i].path;
 		if ((fd = open_plain(s->checks[i].path)) == -1)
-			return -1;
-		rc = check_object(fd, &s->checks[i]);
+			rc = -1;
+		else
+			rc = check_object(fd, &s->checks[i]);
 		save = errno;
-		close(fd);
+		if (rc == 0 && own == -1 && kept != NULL &&
+		    strcmp(s->checks[i].path, keep) == 0)
+			own = fd;
+		else if (fd != -1)
+			close(fd);
 		errno = save;
-		if (rc == -1)
-			return -1;
 	}
-	return 0;
+	if (rc == -1 && own != -1) {
+		save = errno;
+		close(own);
+		own = -1;
+		errno = save;
+	}
+	if (kept != NULL)
+		*kept = own;
+	return rc;
 }
 
 int
@@ -203,21 +215,17 @@ init_signals(void)
 
 /* The child shares our memory until its execve, and we wait for that: it
  * writes nothing but this. */
-static struct start {
-	const struct xl_run *x;
-	const int *stdio;
-	const struct xl_filter *nofork;
-	struct spawn_failed fail;
-} start;
+static const struct start *start;
+static struct spawn_failed failure;
 
 #define STACK_SIZE (64 * 1024)
 
 static void __attribute__((noreturn))
 child_die(enum code code, const char *layer)
 {
-	start.fail.err = errno;
-	strncpy(start.fail.layer, layer, sizeof(start.fail.layer) - 1);
-	start.fail.code = (uint16_t)code;
+	failure.err = errno;
+	strncpy(failure.layer, layer, sizeof(failure.layer) - 1);
+	failure.code = (uint16_t)code;
 	_exit(127);
 }
 
@@ -295,12 +303,12 @@ exec_code(int err)
 }
 
 /* The directory that was admitted, through no link: what it lies in may be
- * writable for others of the session. */
+ * writable for others of the session.  fd is it when it was checked. */
 static void
-enter(const char *path)
+enter(const char *path, int fd)
 {
-	int fd = open_plain(strcmp(path, "/") == 0 ? "" : path);
-
+	if (fd == -1)
+		fd = open_plain(strcmp(path, "/") == 0 ? "" : path);
 	if (fd != -1 && fchdir(fd) == 0) {
 		close(fd);
 		return;
@@ -313,22 +321,23 @@ enter(const char *path)
 static int
 child(void *arg)
 {
-	const struct xl_run *x = start.x;
+	const struct xl_run *x = start->run;
 	int err = ENOENT;
 	sigset_t none;
 	size_t i;
 
-	if (setsid() == -1 || descriptors(start.stdio) == -1)
+	/* what uses descriptors of ours first: then they are closed */
+	enter(x->cwd, start->cwd);
+	if (start->apart != -1 && landlock_apart(start->apart) == -1)
+		child_die(C_SBX_UNAVAILABLE, "landlock");
+	if (setsid() == -1 || descriptors(start->stdio) == -1)
 		child_die(C_SBX_UNAVAILABLE, "descriptors");
-	enter(x->cwd);
 	umask(022);
 	if (limits(x) == -1)
 		child_die(C_SBX_UNAVAILABLE, "rlimits");
 	sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	if ((x->flags & XL_APART) != 0 && landlock_apart() == -1)
-		child_die(C_SBX_UNAVAILABLE, "landlock");
-	if ((x->flags & XL_NO_FORK) != 0 && seccomp_enter(start.nofork) == -1)
+	if ((x->flags & XL_NO_FORK) != 0 && seccomp_enter(start->nofork) == -1)
 		child_die(C_SBX_UNAVAILABLE, "seccomp");
 	/* The first that exists is the one that was meant: one that may not
 	 * be run does not lead to the next. */
@@ -343,16 +352,13 @@ child(void *arg)
 }
 
 pid_t
-init_start(const struct xl_run *x, const int stdio[3],
-    const struct xl_filter *nofork, struct spawn_failed *fail)
+init_start(const struct start *s, struct spawn_failed *fail)
 {
 	static uint8_t stack[STACK_SIZE] __attribute__((aligned(64)));
 	pid_t pid;
 
-	start.x = x;
-	start.stdio = stdio;
-	start.nofork = nofork;
-	memset(&start.fail, 0, sizeof(start.fail));
+	start = s;
+	memset(&failure, 0, sizeof(failure));
 	/* as vfork: no page is copied, and no second return into this stack */
 	pid = clone(child, stack + sizeof(stack),
 	    CLONE_VM | CLONE_VFORK | SIGCHLD, NULL);
@@ -363,9 +369,9 @@ init_start(const struct xl_run *x, const int stdio[3],
 		memcpy(fail->layer, "fork", 5);
 		return -1;
 	}
-	if (start.fail.code == C_OK)
+	if (failure.code == C_OK)
 		return pid;
-	*fail = start.fail;
+	*fail = failure;
 	while (waitpid(pid, NULL, 0) == -1 && errno == EINTR)
 		;
 	return -1;

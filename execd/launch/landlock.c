@@ -147,14 +147,15 @@ landlock_enter(const struct xl_setup *s, int abi)
 }
 
 int
-landlock_apart(void)
+landlock_apart_set(void)
 {
 	struct ll_attr a = {0};
 	struct ll_path p;
-	int abi = landlock_abi(), set, rc = 0;
+	int abi = landlock_abi(), set, rc = 0, save;
 
+	errno = ENOSYS;
 	if (abi == 0)
-		return 0;
+		return -1;
 	/* It has to handle something: this is refused anyway.  What it does
 	 * not say of REFER is refused too, so it is granted. */
 	a.fs = LL_MAKE_BLOCK | (abi >= 2 ? LL_REFER : 0);
@@ -167,8 +168,20 @@ landlock_apart(void)
 		rc = p.fd == -1 ? -1
 				: (int)syscall(SYS_landlock_add_rule, set,
 				      LL_RULE_PATH_BENEATH, &p, 0);
+		save = errno;
 		if (p.fd != -1)
 			close(p.fd);
+		if (rc == -1) {
+			close(set);
+			errno = save;
+			return -1;
+		}
 	}
-	return restrict_self(set, rc);
+	return set;
+}
+
+int
+landlock_apart(int set)
+{
+	return (int)syscall(SYS_landlock_restrict_self, set, 0);
 }

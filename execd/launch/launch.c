@@ -33,11 +33,13 @@
 #include "common/msg.h"
 
 #define MEMFD_MAX (32U * 1024 * 1024)
+#define LATE_MS 1 /* that long the start of a run waits for its end */
 
 static struct imsgbuf *status; /* the socket to execd */
 static int sigfd;
 static struct xl_setup setup;
 static int stdio[3] = {-1, -1, -1}; /* of the next program */
+static int apart = -1; /* rules of a run's own domain, once one was needed */
 
 /* The one run: its id, its program (0 when reaped), whether a process of it
  * may be left. */
@@ -50,6 +52,7 @@ static int supervisor; /* we are one */
 static int nsupers;    /* we have had one: no run of our own any more */
 static int killing;    /* the tree of the run is to end */
 static int hung_up;    /* execd is done with us */
+static int later;      /* what is to be said may wait a moment for more */
 
 static void begin_super(void);
 
@@ -143,7 +146,7 @@ apply(uint64_t id)
 		setup_failed(id, C_SBX_UNAVAILABLE, "inotify quota");
 	if (init_caps() == -1)
 		setup_failed(id, C_SBX_UNAVAILABLE, "capabilities");
-	if (init_check(&setup, &bad) == -1)
+	if (init_check(&setup, "", NULL, &bad) == -1)
 		setup_failed(id, C_POL_PATH_CHANGED, "bind");
 	if ((setup.layers & LAYER_LANDLOCK) != 0 && y.abi > 0) {
 		if (landlock_enter(&setup, (int)y.abi) == -1)
@@ -227,13 +230,68 @@ close_stdio(void)
 }
 
 static void
+say_started(const struct xl_run *x)
+{
+	struct wbuf w;
+
+	wbuf_init(&w, 4);
+	wput_u32(&w, (uint32_t)run_pid);
+	say(XL_STARTED, run_id, &w);
+	wbuf_free(&w);
+	later = (x->flags & XL_LATE) != 0;
+}
+
+/* What the run asks for beside itself: 0, or -1 with errno and a word for
+ * what failed. */
+static int
+run_needs(const struct xl_run *x, struct start *s, const char **what)
+{
+	const char *bad;
+
+	*what = "bind";
+	/* time has passed, in which others may have moved what is covered */
+	if ((x->flags & XL_CHECK) != 0 &&
+	    init_check(&setup, x->cwd, &s->cwd, &bad) == -1)
+		return -1;
+	*what = "landlock";
+	if ((x->flags & XL_APART) == 0)
+		return 0;
+	if (apart == -1)
+		apart = landlock_apart_set();
+	s->apart = apart;
+	return apart == -1 && errno != ENOSYS ? -1 : 0;
+}
+
+static void
+start_run(uint64_t id, const struct xl_run *x)
+{
+	struct start s = {
+	    x, {stdio[0], stdio[1], stdio[2]}, -1, -1, &setup.nofork};
+	struct spawn_failed f;
+	const char *what;
+
+	if (run_needs(x, &s, &what) == -1)
+		failed(id,
+		    strcmp(what, "bind") == 0 ? C_POL_PATH_CHANGED
+					      : C_SBX_UNAVAILABLE,
+		    what);
+	else if ((run_pid = init_start(&s, &f)) == -1) {
+		run_pid = 0;
+		say_failed(id, &f);
+	} else {
+		run_id = id;
+		run_busy = 1;
+		say_started(x);
+	}
+	if (s.cwd != -1)
+		close(s.cwd);
+}
+
+static void
 on_run(const struct imsg *m)
 {
-	struct spawn_failed f;
-	const char *bad;
 	const uint8_t *p;
 	struct xl_run x;
-	struct wbuf w;
 	struct rbuf r;
 	uint8_t *heap;
 	size_t len;
@@ -245,27 +303,9 @@ on_run(const struct imsg *m)
 	if (xl_run_get(&r, &x) == -1)
 		leave(2);
 	free(heap);
-	/* time has passed, in which others may have moved what is covered */
-	if ((x.flags & XL_CHECK) != 0 && init_check(&setup, &bad) == -1) {
-		failed(m->id, C_POL_PATH_CHANGED, "bind");
-		xl_run_clear(&x);
-		close_stdio();
-		return;
-	}
-	run_pid = init_start(&x, stdio, &setup.nofork, &f);
+	start_run(m->id, &x);
 	xl_run_clear(&x);
 	close_stdio();
-	if (run_pid == -1) {
-		run_pid = 0;
-		say_failed(m->id, &f);
-		return;
-	}
-	run_id = m->id;
-	run_busy = 1;
-	wbuf_init(&w, 4);
-	wput_u32(&w, (uint32_t)run_pid);
-	say(XL_STARTED, run_id, &w);
-	wbuf_free(&w);
 }
 
 static void
@@ -429,6 +469,7 @@ on_signal(void)
 static void __attribute__((noreturn)) serve(void)
 {
 	struct pollfd p[2];
+	int ms;
 
 	if ((status = imsg_new(LAUNCH_FD)) == NULL)
 		leave(1);
@@ -438,8 +479,9 @@ static void __attribute__((noreturn)) serve(void)
 	p[0].events = p[1].events = POLLIN;
 	for (;;) {
 		p[0].fd = hung_up ? -1 : LAUNCH_FD;
-		if (poll(p, 2, killing ? SUPER_KILL_MS : -1) == -1 &&
-		    errno != EINTR)
+		ms = killing ? SUPER_KILL_MS : later ? LATE_MS : -1;
+		later = 0;
+		if (poll(p, 2, ms) == -1 && errno != EINTR)
 			leave(1);
 		if (p[1].revents != 0)
 			on_signal();
@@ -447,7 +489,7 @@ static void __attribute__((noreturn)) serve(void)
 			reap();
 		if (!hung_up && p[0].revents != 0)
 			on_socket();
-		if (!hung_up)
+		if (!hung_up && !later)
 			flush();
 		if (hung_up)
 			reap();

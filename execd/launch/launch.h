@@ -38,8 +38,10 @@ int init_namespaces(const struct xl_setup *, const char **bad);
 int init_caps(void);
 /* Each path of the list must be the object that execd meant, and mounted there
  * as it meant: ESTALE when it is another or its mount is gone, and *bad says
- * which path failed. */
-int init_check(const struct xl_setup *, const char **bad);
+ * which path failed.  When keep is one of them, *kept (NULL: keep nothing) is
+ * its descriptor, O_PATH and the caller's; else, or on failure, -1. */
+int init_check(
+    const struct xl_setup *, const char *keep, int *kept, const char **bad);
 
 /*
  * A process for one run of a session: child subreaper, so that whatever its
@@ -61,21 +63,31 @@ int landlock_abi(void);
  * signals and no abstract sockets across its border.  A path that does not
  * exist is left out.  The kernel must have Landlock. */
 int landlock_enter(const struct xl_setup *, int abi);
-/* Enter one more that forbids nothing, but that nothing beside it can look
- * into: a process may trace, and read in /proc as if it did, only what is in
- * its own domain or below that (kernel documentation, "Ptrace restrictions").
- * Signals pass.  Nothing without Landlock.  System calls only. */
-int landlock_apart(void);
+/* The rules of one more that forbids nothing, but that nothing beside it can
+ * look into: a process may trace, and read in /proc as if it did, only what is
+ * in its own domain or below that (kernel documentation, "Ptrace
+ * restrictions").  Signals pass.  A descriptor, owned by the caller and good
+ * for any number of domains; -1 with errno, ENOSYS without Landlock. */
+int landlock_apart_set(void);
+/* Enter a new domain of those rules.  System calls only. */
+int landlock_apart(int set);
 
 /* Put one program on this process and what it starts. */
 int seccomp_enter(const struct xl_filter *);
 
+/* What a program is started with, all borrowed. */
+struct start {
+	const struct xl_run *run;
+	int stdio[3]; /* -1: /dev/null */
+	int cwd;      /* its directory, O_PATH; -1: by its path */
+	int apart;    /* rules of landlock_apart_set; -1: none */
+	const struct xl_filter *nofork;
+};
 /*
- * Start the program in a session of its own: descriptors (-1: /dev/null),
- * directory, limits, filter.  Waits for the execve.  The pid, or -1 and
- * *fail says what failed; nothing is left of the child then.
+ * Start the program in a session of its own: descriptors, directory, limits,
+ * domain, filter.  Waits for the execve.  The pid, or -1 and *fail says what
+ * failed; nothing is left of the child then.
  */
-pid_t init_start(const struct xl_run *, const int stdio[3],
-    const struct xl_filter *nofork, struct spawn_failed *fail);
+pid_t init_start(const struct start *, struct spawn_failed *fail);
 
 #endif

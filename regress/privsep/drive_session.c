@@ -149,8 +149,34 @@ test_session(void)
 	CHECK(end_session(ONE) == C_OK, "unexpected");
 }
 
+/* The descriptors of a process: rules of Landlock, and others. */
+static void
+count_descriptors(pid_t pid, size_t *n, size_t *rules)
+{
+	char path[64], to[64];
+	struct dirent *de;
+	ssize_t k;
+	DIR *d;
+
+	*n = *rules = 0;
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	if ((d = opendir(path)) == NULL)
+		die("no %s", path);
+	while ((de = readdir(d)) != NULL) {
+		if (de->d_name[0] == '.')
+			continue;
+		k = readlinkat(dirfd(d), de->d_name, to, sizeof(to) - 1);
+		to[k < 0 ? 0 : k] = '\0';
+		if (strcmp(to, "anon_inode:[landlock-ruleset]") == 0)
+			++*rules;
+		else
+			++*n;
+	}
+	closedir(d);
+}
+
 /* What stays in a session's sandbox is confined as its programs are, and holds
- * nothing but its sockets. */
+ * nothing but its socket, its signals and the rules of its runs' domains. */
 static void
 confined(const char *name)
 {
@@ -161,9 +187,8 @@ confined(const char *name)
 	    {"CapEff:\t", 0}, {"CapBnd:\t", 0}, {"CapAmb:\t", 0},
 	    {"Threads:\t", 1}};
 	pid_t pid = below(peer.pid, name);
-	char text[4096], path[64];
-	size_t i, n = 0;
-	DIR *d;
+	size_t i, n, rules;
+	char text[4096];
 
 	if (pid == 0)
 		die("no %s", name);
@@ -174,14 +199,13 @@ confined(const char *name)
 		    field(pid, "status", rows[i].word, text, sizeof(text)));
 	CHECK(field(pid, "oom_score_adj", "", text, sizeof(text)) == 1000,
 	    "%s: %s", name, text);
-	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
-	if (getuid() != 0 || (d = opendir(path)) == NULL)
+	if (getuid() != 0)
 		return;
-	while (readdir(d) != NULL)
-		n++;
-	closedir(d);
-	/* ".", "..", three times /dev/null, its socket, its signals */
-	CHECK(n == 7, "%s has %zu descriptors", name, n - 2);
+	count_descriptors(pid, &n, &rules);
+	/* three times /dev/null, its socket, its signals */
+	CHECK(n == 5, "%s has %zu descriptors", name, n);
+	CHECK(rules <= (strcmp(name, "abx-super") == 0), "%s has %zu rules",
+	    name, rules);
 }
 
 void

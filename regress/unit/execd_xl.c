@@ -58,6 +58,47 @@ put_run(struct wbuf *w)
 	xl_run_put(w, &s, 1024, 1);
 }
 
+/* What a spawn asks for, in the launcher's flags. */
+static void
+test_run_flags(void **state)
+{
+	static const struct {
+		uint16_t spawn;
+		int session;
+		uint8_t run;
+	} t[] = {
+	    {0, 0, XL_LATE},
+	    {SPAWN_NO_FORK, 0, XL_NO_FORK | XL_LATE},
+	    {SPAWN_HOLD, 0, XL_CHECK | XL_LATE},
+	    {0, 1, XL_CHECK | XL_APART | XL_LATE},
+	    {SPAWN_STREAM, 0, 0},
+	    {SPAWN_STDIN, 0, 0},
+	    {SPAWN_KEEP, 1, XL_CHECK | XL_APART},
+	};
+	static char word[] = "/bin/true", root[] = "/";
+	char *words[] = {word};
+	struct spawn s;
+	struct xl_run x;
+	struct wbuf w;
+	struct rbuf r;
+	size_t i;
+
+	for (i = 0; i < nitems(t); i++) {
+		memset(&s, 0, sizeof(s));
+		s.flags = t[i].spawn;
+		s.session[0] = t[i].session ? 's' : '\0';
+		s.progs = s.argv = (struct strlist){words, 1};
+		s.cwd = root;
+		wbuf_init(&w, 4096);
+		xl_run_put(&w, &s, 64, 0);
+		rbuf_init(&r, w.p, w.len);
+		assert_int_equal(xl_run_get(&r, &x), 0);
+		assert_int_equal(x.flags, t[i].run);
+		xl_run_clear(&x);
+		wbuf_free(&w);
+	}
+}
+
 static void
 test_setup(void **state)
 {
@@ -178,6 +219,7 @@ main(void)
 	    cmocka_unit_test(test_setup),
 	    cmocka_unit_test(test_setup_bent),
 	    cmocka_unit_test(test_run),
+	    cmocka_unit_test(test_run_flags),
 	    cmocka_unit_test(test_small),
 	};
 
