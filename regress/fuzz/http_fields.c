@@ -11,6 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "common/entry.h"
 #include "common/hash.h"
 #include "listener/auth.h"
 #include "listener/digest.h"
