@@ -552,7 +552,7 @@ struct boot_path {
 #define BOOT_NAMES_MAX 256 /* names of sandbox.protect */
 /* What the parent must know of the configuration. */
 struct boot {
-	char *users[5]; /* listener, monitor, run, proxy, helper */
+	char *users[3]; /* listener, monitor, run */
 	struct boot_listen *listen;
 	size_t nlisten;
 	char *state_dir;

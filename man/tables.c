@@ -100,8 +100,9 @@ print_codes(void)
 	size_t i;
 
 	printf(".Bl -column \"policy.command_not_allowed\" \"000\" -compact\n");
+	/* no operation that is there takes a URL */
 	for (i = 0; i < C_COUNT; i++)
-		if (i != C_OK) {
+		if (i != C_OK && i != C_POL_URL_INVALID) {
 			printf(".It Li %s Ta %u Ta ", codes[i].code,
 			    codes[i].status);
 			print_text(codes[i].text);

@@ -247,11 +247,11 @@ put_sandbox(struct out *o, const void *obj)
 /* ---- users ---- */
 
 static const struct ckey user_keys[] = {
-    {"helper", K_STR, 0, OFF(users[4]), .check = check_name},
+    {"helper", K_LATER},
     {"key", K_LATER},
     {"listener", K_STR, 0, OFF(users[0]), .check = check_name},
     {"monitor", K_STR, 0, OFF(users[1]), .check = check_name},
-    {"proxy", K_STR, 0, OFF(users[3]), .check = check_name},
+    {"proxy", K_LATER},
     {"run", K_STR, 0, OFF(users[2]), .check = check_name},
     {NULL},
 };
@@ -299,7 +299,7 @@ const struct ckey conf_keys[] = {
     {"root", K_KEEP, 0, KEEP(root)},
     {"rules", K_FUNC, CK_JOIN, .get = get_rules, .put = put_rules},
     {"sandbox", K_FUNC, .get = get_sandbox, .put = put_sandbox},
-    {"shutdown_grace", K_MSEC, 0, OFF(shutdown_grace_ms), 0, 600000},
+    {"shutdown_grace", K_MSEC, 0, OFF(shutdown_grace_ms), 0, 5000},
     {"state_dir", K_DIR, 0, OFF(state_dir)},
     {"tls", K_LATER},
     {"trusted_proxies", K_LIST, 0, OFF(trusted_proxies), .check = check_proxy},

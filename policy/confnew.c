@@ -11,8 +11,7 @@
 
 #define REQUIRE_DEFAULT (LAYER_NAMESPACES | LAYER_SECCOMP | LAYER_LANDLOCK)
 
-static const char *const user_names[] = {
-    "_abxl", "_abxm", "abx", "_abxn", "_abxh"};
+static const char *const user_names[] = {"_abxl", "_abxm", "abx"};
 
 struct conf *
 conf_new(void)

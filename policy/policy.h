@@ -130,7 +130,7 @@ struct conf {
 	int reload;	     /* enum conf_reload */
 	char *control_path;  /* NULL: "control" in the run directory */
 	char *control_group; /* NULL: that of root */
-	char *users[5];	     /* listener, monitor, run, proxy, helper */
+	char *users[3];	     /* listener, monitor, run */
 	int sandbox_enabled;
 	uint64_t tmp_size;
 	uint32_t require; /* enum exec_layer */

@@ -1,0 +1,476 @@
+# SPDX-License-Identifier: ISC
+"""What the manuals promise, held against the programs: every key of
+server.json(5) with its type, range and default; every code; every option.
+The manuals are read as they lie in the tree."""
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+import unittest
+
+from abxtest import BASE, BUILD, Case, Conn, events, until
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__))))
+SIZES = {"": 1, "B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
+         "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40,
+         "PiB": 2**50}
+TIMES = {"ms": 1, "s": 1000, "m": 60000, "h": 3600000, "": 1000,
+         " days": 24 * 3600000}
+
+
+def manual(name):
+    with open(f"{TOP}/man/{name}") as f:
+        return f.read()
+
+
+def amount(text, units):
+    n, unit = re.fullmatch(r"([0-9]+)([A-Za-z ]*)", text).groups()
+    return int(n) * units[unit]
+
+
+class Key:
+    """One key of the manual: where it stands, its type, range, default."""
+
+    def __init__(self, path, spec):
+        self.path = path
+        spec = spec.replace("\\(dq", '"').replace("\\&", "")
+        kind, _, default = spec.partition("; ")
+        self.default = default.removeprefix("default ") or None
+        kind = kind.replace("at most", "0 to")
+        m = re.fullmatch(r"(?:(size|duration), )?([0-9]+[A-Za-z]*) "
+                         r"(?:to ([0-9]+[A-Za-z]*(?: days)?)|or more)", kind)
+        self.lo = self.hi = None
+        if m:
+            self.kind = m[1] or "integer"
+            units = {"size": SIZES, "duration": TIMES}.get(
+                self.kind, {"": 1})
+            if m[3]:
+                self.hi = amount(m[3], units)
+            lo = m[2]
+            # "0 to 366 days"
+            if self.kind == "duration" and lo.isdigit() and m[3]:
+                lo += re.sub("[0-9]", "", m[3])
+            self.lo = amount(lo, units)
+        else:
+            self.kind = kind
+        if self.kind == "size" and self.lo is None:
+            self.lo = 1
+        if self.kind == "size" and self.hi is None:
+            self.hi = SIZES["PiB"]
+        if self.kind == "duration" and self.lo is None:
+            self.lo, self.hi = 1, 365 * TIMES[" days"]
+
+    def __repr__(self):
+        return f"{'.'.join(self.path)} ({self.kind}, {self.lo} to {self.hi};" \
+               f" {self.default})"
+
+
+def keys():
+    """Every key of the manual that says its type."""
+    found, section, depth, above = [], None, 0, {}
+    for line in manual("server.json.5").split("\n"):
+        if line.startswith((".Sh ", ".Ss ")):
+            section, depth = line[4:], 0
+        elif line.startswith(".Bl "):
+            depth += 1
+        elif line.startswith(".El"):
+            depth -= 1
+        elif line.startswith(".It Ic "):
+            text = line[7:]
+            names = re.split(r" No ", text)[0]
+            for part in re.split(r"\) , Ic ", text):
+                names, _, spec = part.partition(" No (")
+                for name in names.split(" , "):
+                    name = name.removeprefix("Ic ")
+                    path = [above[d] for d in range(1, depth)] + [name]
+                    if spec:
+                        found.append((section, Key(path, spec.rstrip(")"))))
+                    above[depth] = name
+    return found
+
+
+def listed(section):
+    return [k for s, k in keys() if s == section]
+
+
+WRONG = {"integer": '"1"', "size": '"1 MB"', "duration": '"1 s"',
+         "true or false": '"true"', "mode": "27", "object": "1",
+         "rate": '"1/day"', "directory": '"relative"'}
+
+
+class Keys(unittest.TestCase):
+    """server.json(5), KEYS and the scopes, key by key."""
+
+    def setUp(self):
+        self.dir = tempfile.mkdtemp(prefix="abx-claims-", dir=BASE)
+        self.addCleanup(shutil.rmtree, self.dir)
+        os.mkdir(f"{self.dir}/root")
+        os.mkdir(f"{self.dir}/conf")
+        self.file = f"{self.dir}/conf/server.json"
+
+    def config(self, place, path, raw):
+        """The text of a configuration with one value, and where that is."""
+        c = {"version": 1, "state_dir": f"{self.dir}/state",
+             "auth": {"tokens": [{"id": "a", "token_sha256": "a" * 64}]},
+             "rules": [
+                 {"allow": "files.stat", "paths": {
+                     "roots": f"{self.dir}/root"}},
+                 {"allow": "commands.run", "commands": {
+                     "allow": "ls", "cwd": {"roots": f"{self.dir}/root"}}}]}
+        at = {"KEYS": c, "PATH SCOPES": c["rules"][0]["paths"],
+              "cwd": c["rules"][1]["commands"]["cwd"],
+              "RULES": c["rules"][0],
+              "COMMAND SCOPES": c["rules"][1]["commands"],
+              "LIMITS": c["rules"][1].setdefault("limits", {}),
+              "top limits": c.setdefault("limits", {})}[place]
+        for name in path[:-1]:
+            at = at.setdefault(name, {})
+        at[path[-1]] = "@@"
+        if path[-1] in ("anywhere", "unrestricted"):
+            at["unsafe"] = True
+            c["allow_lint_errors"] = True
+        text = json.dumps(c, indent=1)
+        head = text[:text.index('"@@"')]
+        where = head.count("\n") + 1, len(head) - head.rfind("\n")
+        return text.replace('"@@"', raw), where
+
+    def ctl(self, *argv, env=None):
+        full = {k: v for k, v in os.environ.items()
+                if not k.startswith("ABX_")}
+        full.update(env or {})
+        return subprocess.run([f"{BUILD}/abxctl", "-f", self.file, *argv],
+                              env=full, text=True, capture_output=True)
+
+    def check(self, place, path, raw, env=None):
+        text, where = self.config(place, path, raw)
+        with open(self.file, "w") as f:
+            f.write(text)
+        return self.ctl("check-config", env=env), where
+
+    def accepted(self, place, key, raw):
+        p, _ = self.check(place, key.path, raw)
+        if p.returncode != 0:
+            self.fail(f"{place}: {key}: {raw}\n  expected: accepted\n"
+                      f"  got:      {p.stdout}{p.stderr}")
+
+    def refused(self, place, key, raw):
+        p, (line, col) = self.check(place, key.path, raw)
+        at = rf"(?m)^{re.escape(self.file)}:{line}:{col}: error: config\."
+        if p.returncode != 2 or not re.search(at, p.stdout):
+            self.fail(f"{place}: {key}: {raw}\n  expected: refused at "
+                      f"{line}:{col}\n  got:      {p.stdout}{p.stderr}")
+
+    def places(self):
+        for section in ("KEYS", "PATH SCOPES", "COMMAND SCOPES", "LIMITS"):
+            for k in listed(section):
+                yield section, k
+                if section == "PATH SCOPES":
+                    yield "cwd", k
+                if section == "LIMITS":
+                    yield "top limits", k
+
+    def spell(self, k, v):
+        return f'"{v}ms"' if k.kind == "duration" else str(v)
+
+    def test_ranges(self):
+        tried = 0
+        for place, k in self.places():
+            if k.lo is None or k.path[-1] == "version":
+                continue
+            step = 1000 if k.path[-1] == "cpu_seconds" else 1
+            lo, hi = max(k.lo, step), k.hi
+            with self.subTest(place, key=k):
+                self.accepted(place, k, self.spell(k, k.lo and lo))
+                self.accepted(place, k, self.spell(k, hi))
+                self.refused(place, k, self.spell(k, hi + step))
+                if k.lo > 0:
+                    self.refused(place, k, self.spell(k, lo - step))
+                self.refused(place, k, "-1")
+                tried += 1
+        self.assertGreater(tried, 40)
+
+    def test_types(self):
+        tried = 0
+        for place, k in self.places():
+            wrong = WRONG.get(k.kind)
+            if wrong is None and k.kind.startswith("list"):
+                wrong = "1"
+            elif wrong is None and k.kind.startswith('"'):
+                wrong = '"other"'
+            if wrong is None or k.path[-1] == "version":
+                continue
+            with self.subTest(place, key=k):
+                self.refused(place, k, wrong)
+                tried += 1
+        self.assertGreater(tried, 80)
+
+    def test_defaults(self):
+        text, _ = self.config("KEYS", ["allow_open"], "false")
+        with open(self.file, "w") as f:
+            f.write(text)
+        p = self.ctl("--json", "describe")
+        self.assertEqual(p.returncode, 0, p)
+        policy = json.loads(p.stdout)["policy"]
+        tried = 0
+        for place, k in self.places():
+            if place in ("LIMITS", "top limits") or k.default is None or \
+                    k.path[-1] in ("allowed_hosts", "cwd", "rules",
+                                   "unsafe", "version"):
+                continue
+            at = {"KEYS": policy, "PATH SCOPES": policy["rules"][0]["paths"],
+                  "cwd": policy["rules"][1]["commands"]["cwd"],
+                  "COMMAND SCOPES": policy["rules"][1]["commands"]}[place]
+            for name in k.path[:-1]:
+                at = at.get(name, {})
+            got = at.get(k.path[-1])
+            want = k.default
+            if want in ("none", "no limit"):
+                want = got if got in (None, [], {}) else "nothing"
+            elif k.kind == "true or false":
+                want = want == "true"
+            elif k.kind == "size":
+                want = amount(want, SIZES)
+            elif k.kind == "integer":
+                want = int(want)
+            elif k.kind == "duration":
+                want = amount(want, TIMES)
+                if isinstance(got, str):
+                    got = amount(got, TIMES)
+                else:
+                    got = got and got * 1000
+            elif k.kind.startswith('"'):
+                want = want.strip('"')
+            elif k.kind.startswith("list") and isinstance(got, list) \
+                    and all(isinstance(x, str) for x in got):
+                want = want.split(", ")
+            elif k.kind != "mode":
+                continue
+            if got is None and want in (False, "default"):
+                continue
+            with self.subTest(place, key=k):
+                self.assertEqual(got, want)
+                tried += 1
+        self.assertGreater(tried, 50)
+
+
+def rows():
+    """{table: [(key, type, flags)]} of the parser."""
+    found = {}
+    for name in os.listdir(f"{TOP}/policy"):
+        if not name.endswith(".c"):
+            continue
+        with open(f"{TOP}/policy/{name}") as f:
+            for table, body in re.findall(
+                    r"struct ckey ([a-z_]+)\[\] = \{\n(.*?)\n\};",
+                    f.read(), re.S):
+                found[table] = re.findall(
+                    r'\{"([a-z_0-9]+)", (K_[A-Z0-9]+)([^}]*)\}', body)
+    return found
+
+
+@unittest.skipUnless(os.path.isdir(f"{TOP}/policy"), "needs the sources")
+class Catalogue(unittest.TestCase):
+    """Nothing is there that no manual names, and nothing named is not."""
+
+    def test_keys(self):
+        text = manual("server.json.5")
+        words = set()
+        for line in re.findall(r"(?m)^\.(?:It )?Ic (.*)$|, Ic (.*)$", text):
+            words.update(re.findall(r"[a-z_0-9]+", " ".join(line)))
+        reserved = text[text.index("These keys are reserved"):
+                        text.index(".Sh RULES")]
+        tables = rows()
+        self.assertLess({"conf_keys", "sandbox_keys", "limit_keys",
+                         "command_keys"}, set(tables))
+        for table, keys_ in tables.items():
+            if table == "ceiling_keys":  # of the canonical text only
+                continue
+            for key, kind, more in keys_:
+                if "CK_CANON" in more or key == "token":
+                    continue
+                with self.subTest(table, key=key):
+                    self.assertIn(key, words)
+                    if kind == "K_LATER":
+                        self.assertRegex(reserved, rf"\b{key}\b")
+
+    def test_findings(self):
+        """Codes of findings, in the sources and in the manual."""
+        made = set()
+        for d in ("policy", "monitor", "monitor/ctl"):
+            for name in os.listdir(f"{TOP}/{d}"):
+                if name.endswith(".c"):
+                    with open(f"{TOP}/{d}/{name}") as f:
+                        made.update(re.findall(r'"(config\.[a-z_]+)',
+                                               f.read()))
+        named = set(re.findall(r"\b(config\.[a-z_]+)",
+                               manual("server.json.5")))
+        self.assertEqual(named - {"config.worktree"}, made)
+
+    def test_codes(self):
+        """Every code of abx-http(7) is made somewhere, and no other."""
+        with open(f"{TOP}/common/codes.def") as f:
+            codes = dict(re.findall(r'CODE\(([A-Z_]+), "([a-z_.]+)"',
+                                    f.read()))
+        used = set()
+        for d in ("policy", "monitor", "listener", "pathd", "execd"):
+            for name in os.listdir(f"{TOP}/{d}"):
+                if name.endswith(".c"):
+                    with open(f"{TOP}/{d}/{name}") as f:
+                        used.update(re.findall(r"\bC_([A-Z_]+)\b", f.read()))
+        text = manual("abx-http.7")
+        for symbol, code in codes.items():
+            if symbol in ("OK", "POL_URL_INVALID"):
+                continue
+            with self.subTest(code):
+                self.assertIn(symbol, used)
+                self.assertTrue(f".It Li {code} Ta " in text)
+
+    def test_variables(self):
+        with open(f"{TOP}/policy/confceil.c") as f:
+            names = set(re.findall(r"ABX_SERVER_[A-Z_]+", f.read()))
+        self.assertGreater(len(names), 4)
+        text = manual("server.json.5")
+        for name in names | {"ABX_SERVER_TOKEN", "ABX_SERVER_AUDIT"}:
+            self.assertTrue(f".It Ev {name}\n" in text, name)
+
+    def test_options(self):
+        """Long options and verbs of abxctl and abxd."""
+        for page, src in (("abxctl.8", "monitor/ctl"), ("abxd.8", "monitor")):
+            text = manual(page)
+            for name in sorted(os.listdir(f"{TOP}/{src}")):
+                if not name.endswith((".c", ".h")):
+                    continue
+                with open(f"{TOP}/{src}/{name}") as f:
+                    found = re.findall(
+                        r'\{"([a-z0-9-]+)", (?:no|required)_arg', f.read())
+                for opt in found:
+                    with self.subTest(name, option=opt):
+                        self.assertTrue(f"Fl Fl {opt}" in text)
+        with open(f"{TOP}/monitor/ctl/main.c") as f:
+            verbs = re.findall(r'(?m)^    \{"([a-z-]+)",', f.read())
+        self.assertGreater(len(verbs), 15)
+        for verb in verbs:
+            self.assertTrue(re.search(rf"(?m)^\.It Cm {verb}\b",
+                                      manual("abxctl.8")), verb)
+
+
+class Effects(Case):
+    """Keys that no other test turns: each does what the manual says, at a
+    start and after a reload."""
+
+    @classmethod
+    def rules(cls, w, **more):
+        return [
+            {"allow": ["group:files"], "paths": {"roots": [w.w], **more}},
+            {"allow": ["commands.run", "group:process", "process.signal",
+                       "workspace.list"],
+             "commands": {"allow": ["sh -c ..."], "cwd": w.w,
+                          "processes": 1000}}]
+
+    @classmethod
+    def conf(cls, w):
+        return {"reload": "sighup", "rules": cls.rules(w),
+                "allow_lint_errors": True}
+
+    def turn(self, **keys):
+        """The configuration with other values, and a reload."""
+        config = dict(self.svc.config)
+        for name, value in keys.items():
+            if isinstance(value, dict):
+                value = {**config.get(name, {}), **value}
+            config[name] = value
+        self.svc.write(config)
+        p = subprocess.run([f"{BUILD}/abxctl", "-f", self.svc.file, "reload"],
+                           env=self.svc.env, text=True, capture_output=True)
+        self.eq(p.returncode, 0, p.stdout + p.stderr)
+
+    def test_umask(self):
+        def made(name):
+            self.ok(self.svc.upload(name, b"x"), 201)
+            self.ok(self.svc.rpc("files.mkdir", {"path": name + "-d"}), 201)
+            return [oct(os.stat(f"{self.world.w}/{n}").st_mode & 0o777)
+                    for n in (name, name + "-d")]
+        self.eq(made("u1"), ["0o640", "0o750"])
+        self.turn(umask="0077")
+        self.eq(made("u2"), ["0o600", "0o700"])
+        self.turn(umask="0002")
+        self.eq(made("u3"), ["0o664", "0o775"])
+
+    def test_tmp_size(self):
+        script = "df -k --output=size /tmp | tail -1"
+        self.eq(self.out(self.svc.run(script)).strip(), "65536")
+        self.turn(sandbox={"tmp_size": "1MiB"})
+        self.eq(self.out(self.svc.run(script)).strip(), "1024")
+
+    def test_max_pids(self):
+        self.turn(sandbox={"max_pids": 5})
+        r = self.svc.run("for i in 1 2 3 4 5 6 7 8 9; do sleep 1 & done; wait")
+        self.assertIn("fork", self.ok(r).json["stderr"])
+
+    def test_output_spool(self):
+        def kept():
+            script = "head -c 300000 /dev/zero | tr '\\0' x"
+            r = self.ok(self.svc.rpc("process.start", {
+                "argv": ["sh", "-c", script]}))
+            pid = r.json["id"]
+            self.ok(self.svc.rpc("process.wait", {"id": pid}))
+            o = self.svc.get(f"/process/{pid}/output")
+            return sum(e[1]["data"].count("x") for e in events(o.body)
+                       if e[0] == "stdout")
+        self.eq(kept(), 300000)
+        self.turn(sandbox={"output_spool": 4096})
+        self.eq(kept(), 4096)
+
+    def test_process_ttl(self):
+        self.turn(sandbox={"process_ttl": "1s"})
+        r = self.ok(self.svc.rpc("process.start", {"argv": ["sh", "-c", ":"]}))
+        pid = r.json["id"]
+        self.ok(self.svc.rpc("process.wait", {"id": pid}))
+        self.ok(self.svc.get(f"/process/{pid}"))
+        gone = until(6, lambda: self.svc.get(f"/process/{pid}").status == 404)
+        self.eq(gone, True)
+
+    def test_allow_hardlinks(self):
+        os.link(f"{self.world.w}/a.txt", f"{self.world.w}/a2.txt")
+        self.addCleanup(os.unlink, f"{self.world.w}/a2.txt")
+        self.refused(self.svc.download("a2.txt"), 403,
+                     "policy.hardlink_denied")
+        self.turn(rules=self.rules(self.world, allow_hardlinks=True))
+        self.ok(self.svc.download("a2.txt"))
+
+    def test_http(self):
+        big = {"path": "x" * 3000}
+        self.turn(http={"max_request_bytes": 1024})
+        self.refused(self.svc.rpc("files.stat", big), 413,
+                     "limit.request_too_large")
+        self.turn(http={"max_header_bytes": 1024})
+        self.refused(self.svc.get("/health", headers={"X": "y" * 2000}), 431,
+                     "request.headers_too_large")
+        self.turn(allowed_hosts=["abx.example"])
+        self.ok(self.svc.get("/health", headers={"Host": "abx.example"}))
+        self.turn(http={"header_timeout": "200ms", "head_deadline": "400ms",
+                        "idle_timeout": "300ms"})
+        with Conn(self.svc) as c:
+            began = time.monotonic()
+            self.assertTrue(c.ended(3))
+            self.under(time.monotonic() - began, 1, "header_timeout")
+        with Conn(self.svc) as c:
+            c.send(self.svc.build("GET", "/health"))
+            c.reply()
+            began = time.monotonic()
+            self.assertTrue(c.ended(3))
+            self.under(time.monotonic() - began, 1, "idle_timeout")
+
+    def test_pools(self):
+        self.turn(http={"max_connections": 2, "max_pre_auth": 2})
+        conns = [Conn(self.svc) for _ in range(6)]
+        try:
+            got = until(3, lambda: sum(c.ended(0.05) for c in conns) >= 3)
+            self.assertTrue(got)
+        finally:
+            for c in conns:
+                c.close()
