@@ -12,7 +12,7 @@ import threading
 import time
 import unittest
 
-from abxtest import (BUILD, MARKER, ROOT, Case, World, apt, hardened_only,
+from abxtest import (MARKER, ROOT, Case, World, apt, hardened_only,
                      needs_root, timeout)
 
 
@@ -30,19 +30,6 @@ class Box(Case):
 
     def sh(self, script, **kw):
         return self.ok(self.svc.run("sh", "-c", script, **kw)).json
-
-
-class Alone(Case):
-    """execd without the others, driven by a stand-in for the monitor."""
-
-    @hardened_only
-    def test_execd_drive(self):
-        exe = f"{BUILD}/regress/execd_drive"
-        if not os.path.exists(exe):
-            self.skipTest("make build/regress/execd_drive")
-        p = subprocess.run([exe, "-b", BUILD], capture_output=True, text=True)
-        self.eq((p.returncode, p.stdout.splitlines()[-1:]), (0, ["ok"]),
-                p.stdout + p.stderr)
 
 
 class Denied(Box):
