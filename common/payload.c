@@ -450,7 +450,7 @@ fin_get(struct rbuf *r, struct fin *f)
 	f->bytes_out = rget_u64(r);
 	f->outcome = rget_u8(r);
 	f->us = rget_u64(r);
-	if (f->outcome > FIN_ERROR)
+	if (f->outcome > FIN_CANCELLED)
 		r->err = 1;
 	GET_PLAIN(r, f);
 }

@@ -160,7 +160,12 @@ void ans_clear(struct ans *);
 void ans_put(struct wbuf *, const struct ans *);
 int ans_get(struct rbuf *, struct ans *);
 
-enum fin_outcome { FIN_OK, FIN_CLIENT_GONE, FIN_ERROR };
+enum fin_outcome {
+	FIN_OK,
+	FIN_CLIENT_GONE, /* or it takes nothing more */
+	FIN_ERROR,
+	FIN_CANCELLED /* by us: its principal is gone, or the service ends */
+};
 struct fin {
 	uint64_t bytes_in, bytes_out; /* body bytes */
 	uint8_t outcome;

@@ -228,7 +228,7 @@ conn_enter(struct conn *c, enum conn_state state)
 
 /* The client went away, or is sent away without a word. */
 static void
-gone(struct conn *c)
+gone(struct conn *c, uint8_t outcome)
 {
 	size_t left = obuf_left(&c->out);
 
@@ -237,15 +237,15 @@ gone(struct conn *c)
 		    left < c->req.bytes_out ? left : c->req.bytes_out;
 		if (c->req.busy)
 			ask_cancel(c);
-		ask_fin(c, FIN_CLIENT_GONE);
+		ask_fin(c, outcome);
 	}
 	conn_enter(c, CONN_DEAD);
 }
 
 void
-conn_kill(struct conn *c)
+conn_kill(struct conn *c, uint8_t outcome)
 {
-	gone(c);
+	gone(c, outcome);
 	conn_free(c);
 }
 
@@ -260,7 +260,7 @@ conn_do(struct conn *c)
 			return;
 		}
 		if ((r = steps[c->state](c)) == STEP_GONE)
-			gone(c);
+			gone(c, FIN_CLIENT_GONE);
 		/* the next may be here already, so it is no read that is
 		 * waited for */
 		if (r == STEP_AGAIN && c->state == CONN_IDLE &&
@@ -270,7 +270,7 @@ conn_do(struct conn *c)
 	arm(c, (unsigned)r);
 	/* nothing would wake it */
 	if (c->broken)
-		conn_kill(c);
+		conn_kill(c, FIN_CLIENT_GONE);
 }
 
 /* To the next request on this connection. */

@@ -124,8 +124,9 @@ struct conn {
  * its first byte; NULL when out of memory or slots, the socket is closed
  * then. */
 struct conn *conn_new(struct event_base *, int fd, const char *remote);
-/* Close at once, whatever it is at; ends a live question.  Frees it. */
-void conn_kill(struct conn *);
+/* Close at once, whatever it is at; a live question ends with that outcome
+ * (enum fin_outcome).  Frees it. */
+void conn_kill(struct conn *, uint8_t outcome);
 /* Run the machine until it waits, then wait.  May free the connection; every
  * event and message ends in it. */
 void conn_do(struct conn *);

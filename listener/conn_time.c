@@ -91,7 +91,7 @@ conn_tick(struct conn *c, uint64_t now)
 {
 	if ((c->deadline != 0 && now >= c->deadline && !took_some(c)) ||
 	    too_slow(c, now) || left(c) || c->broken) {
-		conn_kill(c);
+		conn_kill(c, FIN_CLIENT_GONE);
 		return;
 	}
 	if (c->state == CONN_RUN)

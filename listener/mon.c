@@ -161,7 +161,7 @@ mon_msg(struct chan *ch, struct imsg *m, void *arg)
 	if (m->type == LM_DROP) {
 		/* its principal is gone; the end may have crossed this */
 		if (c != NULL)
-			conn_kill(c);
+			conn_kill(c, FIN_CANCELLED);
 		return 0;
 	}
 	if (i == nitems(rows) || (c == NULL && !ask_cancelled(m->id))) {
@@ -174,7 +174,7 @@ mon_msg(struct chan *ch, struct imsg *m, void *arg)
 	if (rows[i].handle(c, m) == -1) {
 		if (errno == ENOMEM) {
 			log_warnx("out of memory for %s", msg_name(m->type));
-			conn_kill(c);
+			conn_kill(c, FIN_ERROR);
 			return 0;
 		}
 		log_warnx("bad %s from the monitor", msg_name(m->type));

@@ -147,7 +147,7 @@ pool_move(struct conn *c, enum conn_pool to)
 	pool.count[to]++;
 	if (to == POOL_LINGER && pool.count[to] > LINGER_MAX) {
 		old = TAILQ_FIRST(&pool.list[to]);
-		conn_kill(old);
+		conn_kill(old, FIN_CLIENT_GONE);
 	}
 }
 
@@ -177,7 +177,7 @@ kill_first(int (*is)(const struct conn *), enum conn_pool in)
 
 	TAILQ_FOREACH(c, &pool.list[in], entry)
 		if (is(c)) {
-			conn_kill(c);
+			conn_kill(c, FIN_CLIENT_GONE);
 			return 0;
 		}
 	return -1;
@@ -223,7 +223,7 @@ pool_promote(struct conn *c, size_t max)
 				break;
 		if (old == NULL && (old = slowest_body()) == NULL)
 			return -1;
-		conn_kill(old);
+		conn_kill(old, FIN_CLIENT_GONE);
 	}
 	pool_move(c, POOL_AUTH);
 	return 0;
@@ -239,7 +239,7 @@ pool_drain(void (*done)(void))
 	for (i = 0; i < POOL_COUNT; i++)
 		TAILQ_FOREACH_SAFE(c, &pool.list[i], entry, next)
 			if (is_idle(c))
-				conn_kill(c);
+				conn_kill(c, FIN_CLIENT_GONE);
 	pool.done = done;
 	set_tick();
 }
@@ -253,7 +253,7 @@ pool_kill_all(void)
 	pool.done = NULL;
 	for (i = 0; i < POOL_COUNT; i++)
 		TAILQ_FOREACH_SAFE(c, &pool.list[i], entry, next)
-			conn_kill(c);
+			conn_kill(c, FIN_CANCELLED);
 }
 
 int

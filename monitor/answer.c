@@ -309,7 +309,12 @@ answer_outcome(const struct req *r)
 		return "lost";
 	switch (r->fin.outcome) {
 	case FIN_OK:
+		/* the caller was told so, and of what */
+		if (r->is_run && (r->end.flags & END_CANCELLED) != 0)
+			return "cancelled";
 		return "ok";
+	case FIN_CANCELLED:
+		return "cancelled";
 	case FIN_CLIENT_GONE:
 		return "client_gone";
 	default:

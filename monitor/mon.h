@@ -98,7 +98,7 @@ struct req {
 	enum code code;
 	int is_run; /* ended by FIN and END */
 	int fin_seen, end_seen;
-	int orphan; /* its listener died */
+	int orphan; /* its listener died before FIN */
 	struct fin fin;
 	struct run_end end;
 };

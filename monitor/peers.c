@@ -332,11 +332,8 @@ withdraw(struct req *r, void *arg)
 		req_remember_cancelled(r->rid, PROC_EXECD);
 	else if (req_owed_by(r, PROC_EXECD)) {
 		(void)peer_send(r->peer, ME_CANCEL, r->rid, -1, NULL);
-		if (!r->fin_seen) {
-			/* its END still comes and is still audited */
-			r->fin_seen = 1;
-			req_enter(r, RS_ENDING);
-		}
+		/* its END still comes and is still audited */
+		req_enter(r, RS_ENDING);
 		req_orphan(r);
 		return;
 	}

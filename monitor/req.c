@@ -189,7 +189,8 @@ req_orphan(struct req *r)
 	/* no listener uses number 0 */
 	unlink_lid(r);
 	r->lid = 0;
-	r->orphan = 1;
+	if (!r->fin_seen)
+		r->orphan = 1;
 	r->lnext = by_lid[0];
 	by_lid[0] = r;
 }

@@ -173,8 +173,27 @@ class Reload(Case):
         self.eq(abxctl(svc, "reload").returncode, 0)
         self.eq(until(5, lambda: not running()), True, "it is killed")
         conn.ended()
+        self.eq(self.outcomes(svc, "alice"), ["cancelled"])
         self.refused(svc.download("a.txt", token=ALICE), 401, "auth.invalid")
         self.ok(svc.download("a.txt", token=ADMIN))
+
+    def outcomes(self, svc, who):
+        def his(r):
+            return r["op"] == "commands.run" and r["principal"] == who
+        return [r["outcome"] for r in svc.audits(his) if his(r)]
+
+    def test_stop_is_no_client_gone(self):
+        """What the end of the service ends was not left by its caller."""
+        w = self.world
+        svc = self.start(self.config(w), world=w)
+        conn = Conn(svc)
+        self.addCleanup(conn.close)
+        conn.send(svc.build("POST", "/commands/run",
+                            {"argv": ["sleep", "4244"]}, token=ALICE))
+        self.eq(bool(until(5, lambda: [
+            p for p in family(svc.proc.pid) if b"4244" in cmdline(p)])), True)
+        svc.stop()
+        self.eq(self.outcomes(svc, "alice"), ["cancelled"])
 
     def test_asked_for_while_one_goes_on(self):
         """What was written before the last SIGHUP is in force in the end."""
@@ -411,6 +430,7 @@ class Control(Case):
         self.eq(abxctl(self.svc, "panic").returncode, 0)
         t.join(10)
         self.eq(self.ok(done[0]).json["cancelled"], True)
+        self.eq(self.svc.audit_of(done[0])["outcome"], "cancelled")
         a = self.svc.run("true")
         self.refused(a, 503, "sandbox.unavailable")
         self.eq(a.json["details"], {"layer": "panic"})
