@@ -508,6 +508,7 @@ lconf_put(struct wbuf *w, const struct lconf *c)
 	wput_u64(w, c->header_timeout_ms);
 	wput_u64(w, c->head_deadline_ms);
 	wput_u64(w, c->idle_timeout_ms);
+	wput_u64(w, c->shutdown_grace_ms);
 	wput_u32(w, c->max_pre_auth);
 	wput_u32(w, c->max_connections);
 	wput_u64(w, c->max_header_bytes);
@@ -542,6 +543,7 @@ lconf_get(struct rbuf *r, struct lconf *c)
 	c->header_timeout_ms = rget_u64(r);
 	c->head_deadline_ms = rget_u64(r);
 	c->idle_timeout_ms = rget_u64(r);
+	c->shutdown_grace_ms = rget_u64(r);
 	c->max_pre_auth = rget_u32(r);
 	c->max_connections = rget_u32(r);
 	c->max_header_bytes = rget_u64(r);

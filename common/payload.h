@@ -198,6 +198,7 @@ struct lconf {
 	uint8_t has_auth_exec;
 	uint8_t has_peers; /* unix sockets: the peer may be a principal */
 	uint64_t header_timeout_ms, head_deadline_ms, idle_timeout_ms;
+	uint64_t shutdown_grace_ms; /* how long the last requests may take */
 	uint32_t max_pre_auth, max_connections;
 	uint64_t max_header_bytes, max_request_bytes;
 	struct strlist allowed_hosts, allowed_origins, trusted_proxies;

@@ -24,8 +24,6 @@
 #include "listener/pool.h"
 #include "listener/rejects.h"
 
-#define DRAIN_S 3 /* what is under way may end within */
-
 struct lconf lconf;
 
 static struct event_base *loop;
@@ -111,8 +109,9 @@ drain_cb(evutil_socket_t fd, short what, void *arg)
 static void
 shut_down(void)
 {
-	static const struct timeval tv = {DRAIN_S, 0};
-
+	uint64_t ms = lconf.shutdown_grace_ms;
+	struct timeval tv = {
+	    (time_t)(ms / 1000), (suseconds_t)(ms % 1000) * 1000};
 	if (pool_draining())
 		drained();
 	accept_stop();

@@ -315,6 +315,7 @@ snap_configure_listener(void)
 	l.header_timeout_ms = c->header_timeout_ms;
 	l.head_deadline_ms = c->head_deadline_ms;
 	l.idle_timeout_ms = c->idle_timeout_ms;
+	l.shutdown_grace_ms = c->shutdown_grace_ms;
 	l.max_pre_auth = c->max_pre_auth;
 	l.max_connections = c->max_connections;
 	l.max_header_bytes = c->max_header_bytes;

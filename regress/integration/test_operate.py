@@ -182,18 +182,25 @@ class Reload(Case):
             return r["op"] == "commands.run" and r["principal"] == who
         return [r["outcome"] for r in svc.audits(his) if his(r)]
 
-    def test_stop_is_no_client_gone(self):
-        """What the end of the service ends was not left by its caller."""
+    def test_stop(self):
+        """Neither sooner nor later than shutdown_grace: what is under way may
+        end, and what does not was not left by its caller."""
         w = self.world
-        svc = self.start(self.config(w), world=w)
-        conn = Conn(svc)
-        self.addCleanup(conn.close)
-        conn.send(svc.build("POST", "/commands/run",
-                            {"argv": ["sleep", "4244"]}, token=ALICE))
-        self.eq(bool(until(5, lambda: [
-            p for p in family(svc.proc.pid) if b"4244" in cmdline(p)])), True)
-        svc.stop()
-        self.eq(self.outcomes(svc, "alice"), ["cancelled"])
+        for grace, secs, outcome in (("4500ms", "4", "ok"),
+                                     ("500ms", "4", "cancelled")):
+            svc = self.start({**self.config(w), "shutdown_grace": grace},
+                             world=w)
+            os.truncate(svc.audit, 0)
+            conn = Conn(svc)
+            self.addCleanup(conn.close)
+            conn.send(svc.build("POST", "/commands/run",
+                                {"argv": ["sleep", secs]}, token=ALICE))
+            self.eq(bool(until(5, lambda: [
+                p for p in family(svc.proc.pid)
+                if cmdline(p).startswith(b"sleep\x00" + secs.encode())])),
+                    True)
+            svc.stop()
+            self.eq(self.outcomes(svc, "alice"), [outcome], grace)
 
     def test_asked_for_while_one_goes_on(self):
         """What was written before the last SIGHUP is in force in the end."""
