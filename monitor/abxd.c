@@ -102,6 +102,22 @@ own_dir(void)
 	return strdup(buf);
 }
 
+/* The loader reads the file from "/", at a reload much later. */
+static const char *
+from_here(const char *path)
+{
+	char *cwd, *s;
+
+	if (path == NULL || *path == '/')
+		return path;
+	if ((cwd = getcwd(NULL, 0)) == NULL)
+		fatal("getcwd");
+	if (asprintf(&s, "%s/%s", cwd, path) == -1)
+		fatal("asprintf");
+	free(cwd);
+	return s;
+}
+
 static void
 syslog_sink(enum log_level level, const char *line)
 {
@@ -136,6 +152,29 @@ daemonize(void)
 	if (null > STDERR_FILENO)
 		close(null);
 	return p[1];
+}
+
+/* The secrets that tokens were made of lie in it, for /proc to show. */
+static void
+forget_environment(void)
+{
+	char **e;
+
+	for (e = environ; *e != NULL; e++)
+		explicit_bzero(*e, strlen(*e));
+	if (clearenv() != 0)
+		fatalx("cannot clear the environment");
+}
+
+/* Whoever waits for the end of our output need not wait for ours. */
+static void
+leave_stderr(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null == -1 || dup2(null, STDERR_FILENO) == -1)
+		fatal("/dev/null");
+	close(null);
 }
 
 /* What the parent and the things it starts need, nothing else. */
@@ -187,6 +226,7 @@ main(int argc, char **argv)
 	p.control_gid = (gid_t)-1;
 	p.daemon_pipe = -1;
 	parse(&p.opt, argc, argv);
+	p.opt.file = from_here(p.opt.file);
 	p.root = geteuid() == 0;
 	umask(022);
 	if ((p.libdir = own_dir()) == NULL)
@@ -201,8 +241,7 @@ main(int argc, char **argv)
 		return 0;
 	p.boot = first.boot;
 	p.policy = first.policy;
-	if (clearenv() != 0)
-		fatalx("cannot clear the environment");
+	forget_environment();
 	if (!p.opt.foreground)
 		p.daemon_pipe = daemonize();
 	if (p.root)
@@ -215,6 +254,7 @@ main(int argc, char **argv)
 	if (!p.opt.foreground) {
 		openlog("abxd", LOG_PID, LOG_DAEMON);
 		log_set_sink(syslog_sink);
+		leave_stderr();
 	}
 	return parent_run(&p);
 }

@@ -6,12 +6,15 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
 import unittest
 
-from abxtest import BASE, BUILD, Case, Conn, events, until
+from abxtest import (ADMIN, AUTH, BASE, BUILD, ROOT, SLOW, Case, Conn, Service,
+                     World, comm, events, family, free_port, proc_stat,
+                     still_there, until)
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
@@ -474,3 +477,100 @@ class Effects(Case):
         finally:
             for c in conns:
                 c.close()
+
+
+class Starts(Case):
+    """abxd(8): its options and its end."""
+
+    def prepare(self, **more):
+        w = World()
+        self.addCleanup(w.remove)
+        w.own()
+        return Service(w, {"rules": [{"allow": "files.stat",
+                                      "paths": w.w}], **more})
+
+    def abxd(self, svc, *argv, **kw):
+        return subprocess.run([f"{BUILD}/abxd", *argv], env=svc.env, text=True,
+                              stdin=subprocess.DEVNULL, capture_output=True,
+                              timeout=30 * SLOW, **kw)
+
+    def test_a_file_from_here(self):
+        svc = self.prepare()
+        p = self.abxd(svc, "-n", "-f", "conf/server.json", cwd=svc.world.dir)
+        self.eq((p.returncode, p.stderr), (0, ""))
+        p = self.abxd(svc, "-n", "-f", "conf/none.json", cwd=svc.world.dir)
+        self.eq(p.returncode, 2)
+        self.assertIn("config.file_unreadable", p.stderr)
+
+    def test_background(self):
+        """The command ends when the service is ready, whoever reads its
+        output; what is bad ends it with 2 and is said before."""
+        svc = self.prepare()
+        began = time.monotonic()
+        p = self.abxd(svc, "-f", svc.file)
+        self.eq((p.returncode, p.stdout), (0, ""), p.stderr)
+        self.under(time.monotonic() - began, 15 * SLOW)
+        self.ok(svc.get("/health"))
+        p = subprocess.run([f"{BUILD}/abxctl", "-f", svc.file, "status",
+                            "--json"], env=svc.env, text=True,
+                           capture_output=True)
+        found = []
+        for name in os.listdir("/proc"):
+            try:
+                with open(f"/proc/{name}/cmdline", "rb") as f:
+                    if svc.file.encode() in f.read() and \
+                            comm(int(name)) == "abxd":
+                        found.append(int(name))
+            except (OSError, ValueError):
+                pass
+        self.eq(len(found), 1, p.stdout)
+        procs = family(found[0])
+        os.kill(found[0], signal.SIGTERM)
+        self.eq(still_there({found[0]: proc_stat(found[0])[1], **procs}, 9),
+                {})
+        svc.write(None, "{")
+        p = self.abxd(svc, "-f", svc.file)
+        self.eq(p.returncode, 2)
+        self.assertIn("config.syntax", p.stderr)
+
+    def test_the_environment_is_forgotten(self):
+        svc = self.prepare()
+        self.addCleanup(self.end, svc)
+        svc.start()
+        for pid in {svc.proc.pid: 0, **svc.family()}:
+            try:
+                with open(f"/proc/{pid}/environ", "rb") as f:
+                    text = f.read()
+            except PermissionError:
+                self.assertFalse(ROOT)
+                continue
+            self.assertFalse(ADMIN.encode() in text, comm(pid))
+
+    def test_listen_of_the_command_line(self):
+        svc = self.prepare()
+        svc.port = free_port()
+        svc.argv += ["--listen", f"127.0.0.1:{svc.port}"]
+        self.addCleanup(self.end, svc)
+        self.health(svc.start())
+
+    def test_require_auth(self):
+        svc = self.prepare()
+        config = {k: v for k, v in svc.config.items() if k != "auth"}
+        svc.write(config)
+        p = self.abxd(svc, "-n", "-f", svc.file, "--require-auth")
+        self.eq(p.returncode, 2)
+        self.assertIn("config.auth_secret_missing", p.stderr)
+        svc.write({**config, "auth": AUTH})
+        p = self.abxd(svc, "-n", "-f", svc.file, "--require-auth")
+        self.eq(p.returncode, 0, p.stderr)
+
+    def test_usage(self):
+        svc = self.prepare()
+        for argv in (["-x"], ["-p", "read-only"], ["-r", "/"], ["more"],
+                     ["--listen"]):
+            p = self.abxd(svc, *argv)
+            self.eq((p.returncode, p.stdout), (2, ""), argv)
+            self.assertIn("usage: abxd", p.stderr)
+        p = self.abxd(svc, "--version")
+        self.eq(p.returncode, 0)
+        self.assertRegex(p.stdout, r"^abxd [0-9.]+\n$")
