@@ -159,6 +159,15 @@ packet_grow(struct packet *p, size_t need)
 	return 0;
 }
 
+int
+imsg_reserve(struct imsgbuf *b, size_t len)
+{
+	if (b->spare == NULL &&
+	    (b->spare = calloc(1, sizeof(*b->spare))) == NULL)
+		return -1;
+	return packet_grow(b->spare, IMSG_HDR + len);
+}
+
 /* A packet at the tail with room for need bytes and a descriptor.  One without
  * a frame is never queued: the peer would take it for the end. */
 static struct packet *

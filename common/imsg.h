@@ -51,6 +51,9 @@ int imsg_passcred(struct imsgbuf *);
  * -1.  0, or -1 with errno EMSGSIZE or ENOMEM. */
 int imsg_compose(struct imsgbuf *, uint16_t type, uint64_t id, int fd,
     const void *payload, size_t len);
+/* Make room for one message of len bytes: while nothing is queued, queueing it
+ * cannot fail.  0, or -1 with errno ENOMEM. */
+int imsg_reserve(struct imsgbuf *, size_t len);
 /* Send what is queued.  0 when the queue is empty, 1 when the socket would
  * block (the rest stays queued), -1 with errno. */
 int imsg_flush(struct imsgbuf *);

@@ -96,8 +96,24 @@ archive_cb(void *arg, const void *data, size_t n)
 	return 0;
 }
 
+/* The answer, before anything is changed: as much of it as fits. */
 static enum code
-archive_run(const struct pathd *pd, const struct bulk *b, struct pack *p)
+archive_answer(const struct job *j, struct pack_fin *fin)
+{
+	struct wbuf *w;
+
+	for (;;) {
+		w = job_answer();
+		pack_fin_put(w, fin);
+		if (!w->err || fin->nskip == 0)
+			break;
+		free(fin->skip[--fin->nskip].path);
+	}
+	return job_reserve(j) == 0 ? C_OK : C_SRV_UNAVAILABLE;
+}
+
+static enum code
+archive_run(struct job *j, const struct bulk *b, struct pack *p)
 {
 	struct put q = {.flags = b->flags & (PF_CREATE_DIRS | PF_HARDLINKS),
 	    .max_bytes = UINT64_MAX,
@@ -110,7 +126,7 @@ archive_run(const struct pathd *pd, const struct bulk *b, struct pack *p)
 
 	q.target = b->dst; /* borrowed */
 	if ((code = pack_measure(p)) == C_OK &&
-	    (code = upload_open(&u, pd, &q)) == C_OK) {
+	    (code = upload_open(&u, j->pd, &q)) == C_OK) {
 		s.fd = u.fd;
 		/* cppcheck-suppress autoVariables; taken back below */
 		p->arg = &s;
@@ -122,6 +138,8 @@ archive_run(const struct pathd *pd, const struct bulk *b, struct pack *p)
 		code = pack_run(p);
 		if (s.code != C_OK)
 			code = s.code;
+		if (code == C_OK)
+			code = archive_answer(j, &p->fin);
 		if (code == C_OK)
 			code = upload_commit(&u, &fin);
 		p->arg = NULL;
@@ -136,7 +154,6 @@ do_archive(struct job *j, struct rbuf *r)
 	struct stopper stop = {job_stop, j};
 	struct pack p = {.pd = j->pd, .stop = &stop, .out = archive_cb};
 	struct bulk b;
-	struct wbuf w;
 	enum code code;
 
 	if (bulk_get(r, &b) == -1 || rget_end(r) == -1)
@@ -146,22 +163,11 @@ do_archive(struct job *j, struct rbuf *r)
 	p.b = &b;
 	p.not_dev = b.dst.dev;
 	p.not_ino = b.dst.ino;
-	code = b.has_dst ? archive_run(j->pd, &b, &p) : C_SRV_INTERNAL;
+	code = b.has_dst ? archive_run(j, &b, &p) : C_SRV_INTERNAL;
 	if (code != C_OK)
 		job_done(j, (uint16_t)code, 0);
-	else {
-		wbuf_init(&w, IMSG_MAX_PAYLOAD);
-		do { /* as many as fit */
-			wbuf_reset(&w);
-			pack_fin_put(&w, &p.fin);
-			if (w.err && p.fin.nskip > 0)
-				free(p.fin.skip[--p.fin.nskip].path);
-			else
-				break;
-		} while (1);
-		job_send(j, MP_ARCHIVE_ANS, -1, &w);
-		wbuf_free(&w);
-	}
+	else /* it was filled in before the archive got its name */
+		job_said(j, MP_ARCHIVE_ANS);
 	pack_fin_clear(&p.fin);
 	bulk_clear(&b);
 }
@@ -174,6 +180,7 @@ struct reading {
 	struct frame_dec dec;
 	int frames;
 	int over; /* the end frame was seen */
+	int gone; /* it ended without one */
 	struct unpack_end end;
 };
 
@@ -222,8 +229,10 @@ read_frames(struct reading *d)
 	n = read(d->frames, buf, sizeof(buf));
 	if (n == -1)
 		return errno == EAGAIN || errno == EINTR ? C_OK : C_FS_IO;
-	if (n == 0)
-		return C_ARGS_INVALID; /* it did not survive the archive */
+	if (n == 0) {
+		d->gone = 1;
+		return C_SRV_UNAVAILABLE;
+	}
 	left = (size_t)n;
 	while (
 	    (rc = frame_feed(&d->dec, &p, &left, &kind, &payload, &len)) == 1) {
@@ -263,7 +272,7 @@ static enum code
 import_run(struct job *j, struct import *im, int pipe, struct put_fin *fin)
 {
 	struct reading *d;
-	enum code code;
+	enum code code, end;
 	pid_t pid;
 
 	if ((d = calloc(1, sizeof(*d))) == NULL)
@@ -281,7 +290,10 @@ import_run(struct job *j, struct import *im, int pipe, struct put_fin *fin)
 	if (code != C_OK)
 		(void)kill(pid, SIGKILL);
 	close(d->frames);
-	unpack_reap(pid);
+	end = unpack_reap(pid);
+	/* a client's pipe breaks too when the reader dies */
+	if (end != C_OK && (d->gone || code == C_REQ_BAD_FRAMING))
+		code = end;
 	if (code == C_OK && im->b->has_digest &&
 	    memcmp(d->end.digest, im->b->digest, SHA256_LEN) != 0)
 		code = C_FS_DIGEST_MISMATCH;

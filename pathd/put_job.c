@@ -143,12 +143,8 @@ put_answer(struct job *j)
 void
 put_finish(struct job *j, const struct put_fin *fin)
 {
-	struct wbuf w;
-
-	wbuf_init(&w, 256);
-	put_fin_put(&w, fin);
-	job_send(j, MP_PUT_FIN, -1, &w);
-	wbuf_free(&w);
+	put_fin_put(job_answer(), fin);
+	job_said(j, MP_PUT_FIN);
 }
 
 /* What came is what the client meant to send: C_OK, and the digest. */

@@ -344,20 +344,23 @@ unpack_start(int pipe, int gzip, uint64_t max, int *frames)
 	return pid;
 }
 
-void
+enum code
 unpack_reap(pid_t pid)
 {
 	int status;
 
 	while (waitpid(pid, &status, 0) == -1)
 		if (errno != EINTR)
-			return;
-	if (!WIFSIGNALED(status) || WTERMSIG(status) == SIGKILL)
-		return; /* that one is ours */
+			return C_OK;
+	if (WIFEXITED(status)) /* without memory, or a pipe that fails */
+		return WEXITSTATUS(status) == 0 ? C_OK : C_SRV_UNAVAILABLE;
+	if (WTERMSIG(status) == SIGKILL)
+		return C_OK; /* that one is ours */
 	if (WTERMSIG(status) == SIGSYS)
 		log_warnx("what reads archives was killed by its system call "
 			  "filter");
 	else
 		log_warnx(
 		    "what reads archives died of signal %d", WTERMSIG(status));
+	return C_SRV_INTERNAL;
 }

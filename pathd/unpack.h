@@ -9,6 +9,7 @@
 
 #include <sys/types.h>
 
+#include "common/codes.h"
 #include "common/hash.h"
 #include "common/wire.h"
 
@@ -41,8 +42,9 @@ int unpack_end_get(struct rbuf *, struct unpack_end *);
  * or not: its pid and the pipe of its frames, non-blocking, or -1 with
  * errno. */
 pid_t unpack_start(int pipe, int gzip, uint64_t max, int *frames);
-/* Wait for its end, and log it when it was no good one. */
-void unpack_reap(pid_t);
+/* Wait for its end: C_OK, also when it was killed from here, or what its own
+ * death is answered with, which is logged and says nothing of the archive. */
+enum code unpack_reap(pid_t);
 /* Is this a locale in which names are UTF-8?  In another nothing is read: its
  * end says so, with C_SRV_UNAVAILABLE. */
 int unpack_can(void);

@@ -24,8 +24,13 @@
 
 #define SLICE_MS 5000	/* longest wait without a beat */
 #define CHECK_EVERY 256 /* ticks between two looks at the channel */
+#define ROOM 1024	/* of an answer, without what lists something */
 
 static struct imsgbuf *log_im;
+
+/* The answer to what changes something: there is room for it before anything
+ * is done, so that what was done cannot be told otherwise. */
+static struct wbuf answer;
 
 /* ---- descriptors ---- */
 
@@ -190,16 +195,43 @@ job_send(struct job *j, uint16_t type, int fd, const struct wbuf *w)
 	flush(j->im);
 }
 
+static int
+answer_room(const struct job *j)
+{
+	static const uint8_t none[ROOM];
+
+	answer.max = IMSG_MAX_PAYLOAD;
+	wbuf_reset(&answer);
+	wput_raw(&answer, none, sizeof(none));
+	return answer.err || imsg_reserve(j->im, ROOM) == -1 ? -1 : 0;
+}
+
+struct wbuf *
+job_answer(void)
+{
+	wbuf_reset(&answer);
+	return &answer;
+}
+
+int
+job_reserve(const struct job *j)
+{
+	return answer.err ? -1 : imsg_reserve(j->im, answer.len);
+}
+
+void
+job_said(struct job *j, uint16_t type)
+{
+	job_send(j, type, -1, &answer);
+}
+
 void
 job_done(struct job *j, uint16_t code, uint64_t count)
 {
 	struct done d = {.code = code, .count = count};
-	struct wbuf w;
 
-	wbuf_init(&w, 256);
-	done_put(&w, &d);
-	job_send(j, MP_DONE, -1, &w);
-	wbuf_free(&w);
+	done_put(job_answer(), &d);
+	job_said(j, MP_DONE);
 }
 
 /* ---- jobs ---- */
@@ -251,16 +283,13 @@ do_edit(struct job *j, struct rbuf *r)
 {
 	struct edit_fin fin;
 	struct edit e;
-	struct wbuf w;
 	enum code code;
 
 	if (edit_get(r, &e) == -1 || rget_end(r) == -1)
 		job_quit();
 	if ((code = edit_run(j->pd, &e, &fin)) == C_OK) {
-		wbuf_init(&w, IMSG_MAX_PAYLOAD);
-		edit_fin_put(&w, &fin);
-		job_send(j, MP_EDIT_ANS, -1, &w);
-		wbuf_free(&w);
+		edit_fin_put(job_answer(), &fin);
+		job_said(j, MP_EDIT_ANS);
 	} else
 		job_done(j, (uint16_t)code, 0);
 	edit_fin_clear(&fin);
@@ -395,6 +424,8 @@ worker_run(struct job *proto, struct imsg *m)
 		return; /* of a job that is done */
 	j.id = m->id;
 	errno = 0;
+	if (answer_room(&j) == -1)
+		job_quit();
 	rbuf_init(&r, m->payload, m->len);
 	job_find(m->type)(&j, &r);
 	if (imsg_compose(j.im, PW_FREE, j.id, -1, NULL, 0) == -1)

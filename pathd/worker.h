@@ -40,6 +40,12 @@ int job_stop(void *job);
 int job_wait(struct job *, int fd, short events);
 /* Answer; fd is taken. */
 void job_send(struct job *, uint16_t type, int fd, const struct wbuf *);
+/* The empty answer to what changes something, which has room for all answers
+ * of a fixed size; for others job_reserve makes it, 0 or -1, and must succeed
+ * before anything is changed. */
+struct wbuf *job_answer(void);
+int job_reserve(const struct job *);
+void job_said(struct job *, uint16_t type); /* send it */
 /* DONE with a code and a count. */
 void job_done(struct job *, uint16_t code, uint64_t count);
 /* End the worker, which cannot go on without what it was sent or has to say;

@@ -125,6 +125,7 @@ class Faults(Case):
         w.put("w/t/sub/x.txt", "hello below\n")
         w.put("w/t/big", BIG)
         w.put("w/im/old", "old")
+        w.put("w/t2/x", "")
         for i in range(30):
             w.put(f"w/t/many/{i}", "x")
         w.own()
@@ -192,6 +193,29 @@ class Faults(Case):
                     raise Wrong(f"{name} is not there after {r}")
         return r.status, steady(r.json)
 
+    def changes(self, name, *call):
+        """A call that makes w/NAME: refused by a worker, it did nothing."""
+        try:
+            os.unlink(self.world / f"w/{name}")
+        except FileNotFoundError:
+            pass
+        status, body = None, b""
+        try:
+            status, body = self.json_of(*call)
+        finally:
+            if status not in (200, 201) and self.who == "worker" and \
+                    os.path.exists(self.world / f"w/{name}"):
+                raise Wrong(f"{name} is there after {status} {body}")
+        return status, body
+
+    def copy(self):
+        return self.changes("t2/copy", "POST", "/files/copy", {
+            "src": "t/big", "dst": "t2/copy"})
+
+    def archive(self):
+        return self.changes("t2/arc.tar", "POST", "/files/archive", {
+            "sources": ["t/sub", "t/a"], "dest": "t2/arc.tar"})
+
     def run_(self):
         status, body = self.json_of("POST", "/commands/run", {
             "argv": ["sh", "-c", "cat; echo err >&2; exit 3"],
@@ -213,7 +237,9 @@ class Faults(Case):
         return 200, b"".join(told(d) for e, d in got if e == "stdout")
 
     REQUESTS = ("health", "capabilities", "listing", "download", "search",
-                "export", "upload", "import_", "run_", "stream")
+                "export", "upload", "import_", "copy", "archive", "run_",
+                "stream")
+    who = None  # the process whose calls fail
 
     # one failure
 
@@ -230,6 +256,7 @@ class Faults(Case):
         where = f"{request}: {who}, {name} {at}, errno {error}"
         logged = len(self.svc.logged())
         self.page.arm(who, what, at, error)
+        self.who = who
         began = time.monotonic()
         try:
             got = getattr(self, request)()

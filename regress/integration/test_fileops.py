@@ -769,7 +769,7 @@ class Archives(FileOps):
             found = until(5, reader)
             self.eq(len(found), 1, "the readers")
             os.kill(found[0], signal.SIGSEGV)
-            self.refused(c.reply(), 400, "args.invalid")
+            self.refused(c.reply(), 500, "server.internal")
         self.eq(until(5, lambda: "what reads archives died of signal 11"
                       in svc.logged()), True, "the log tells")
 
