@@ -2,6 +2,7 @@
 """What the manuals promise, held against the programs: every key of
 server.json(5) with its type, range and default; every code; every option.
 The manuals are read as they lie in the tree."""
+import hashlib
 import json
 import os
 import re
@@ -12,9 +13,9 @@ import tempfile
 import time
 import unittest
 
-from abxtest import (ADMIN, AUTH, BASE, BUILD, ROOT, SLOW, Case, Conn, Service,
-                     World, comm, events, family, free_port, proc_stat,
-                     still_there, until)
+from abxtest import (ADMIN, ALICE, AUTH, BASE, BOB, BUILD, ROOT, SLOW, Case,
+                     Conn, Service, World, comm, events, family, free_port,
+                     proc_stat, still_there, until)
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
@@ -574,3 +575,188 @@ class Starts(Case):
         p = self.abxd(svc, "--version")
         self.eq(p.returncode, 0)
         self.assertRegex(p.stdout, r"^abxd [0-9.]+\n$")
+
+
+def plain(text):
+    """What a reader sees of literal text."""
+    return re.sub(r"\\f.", "", text).replace("\\(dq", '"') \
+        .replace("\\e", "\\").replace("\\&", "").replace("\\(aq", "'")
+
+
+def literals(page):
+    """The displays of a manual: [(its section, text)]."""
+    found, section, text = [], "", None
+    for line in manual(page).split("\n"):
+        if line.startswith(".Sh ") or line.startswith(".Ss "):
+            section = line[4:]
+        elif line.startswith(".Bd -literal"):
+            text = []
+        elif line.startswith(".Ed"):
+            found.append((section, plain("\n".join(text))))
+            text = None
+        elif text is not None:
+            text.append(line)
+        elif line.startswith(".Dl "):
+            found.append((section, plain(line[4:])))
+    return found
+
+
+class Examples(Keys):
+    """The examples of the manuals are what the service takes."""
+
+    test_ranges = test_types = test_defaults = None
+
+    def whole(self, section, text):
+        """A configuration from a fragment, or None when it is none."""
+        c = {"version": 1, "state_dir": f"{self.dir}/state"}
+        if text.startswith("{"):
+            c2 = json.loads(text)
+        elif text.startswith('"'):
+            c2 = json.loads("{" + text + "}")
+        else:
+            return None
+        rule = {"allow": "files.*", "paths": "/srv/data"}
+        if section == "THE OPERATOR":
+            if not ROOT:  # the file belongs to root
+                return None
+            with open(f"{self.dir}/conf/operator.json", "w") as f:
+                json.dump(self.moved(c2), f)
+            c["rules"] = [rule]
+        elif "allow" in c2 or "deny" in c2:
+            c["rules"] = [c2, rule] if "deny" in c2 else [c2]
+        elif "paths" in c2:
+            c["rules"] = [{"allow": "files.copy", **c2}]
+        elif section == "LIMITS":
+            c["rules"] = [{**rule, **c2}]
+        else:
+            c.update(c2)
+        c.setdefault("auth", {"tokens": [
+            {"id": "a", "roles": ["tenant", "builder"],
+             "token_sha256": "a" * 64}]})
+        return c
+
+    def moved(self, c):
+        """Directories of this test in the place of those of the manual, all
+        of which exist."""
+        text = json.dumps(c).replace('"/srv/', f'"{self.dir}/srv/') \
+            .replace("path=/srv/", f"path={self.dir}/srv/") \
+            .replace('"group": "abx"', '"group": "root"') \
+            .replace("file:/var/log/agent-sandbox", f"file:{self.dir}/log")
+        for path in re.findall(rf'"({self.dir}/srv/[^"{{]*)', text):
+            os.makedirs(path, exist_ok=True)
+        return json.loads(text)
+
+    def test_configurations(self):
+        tried = 0
+        env = {f"{n}_TOKEN": f"a-token-of-{n}-0123456789"
+               for n in ("CI", "BOT", "READER")}
+        for page in ("server.json.5", "abx-policy.7",
+                     "abx-command-policy.7"):
+            for section, text in literals(page):
+                c = self.whole(section, text)
+                if c is None:
+                    continue
+                with open(self.file, "w") as f:
+                    json.dump(self.moved(c), f, indent=1)
+                p = self.ctl("check-config", env=env)
+                with self.subTest(page, text=text):
+                    self.assertEqual(p.returncode, 0, p.stdout + p.stderr)
+                tried += 1
+                if os.path.exists(f"{self.dir}/conf/operator.json"):
+                    os.unlink(f"{self.dir}/conf/operator.json")
+        self.assertGreater(tried, 15)
+
+
+class Shell(Case):
+    """The commands of the manuals, as a shell runs them."""
+
+    @classmethod
+    def conf(cls, w):
+        os.makedirs(w / "w/in")
+        os.makedirs(w / "w/out")
+        w.put("w/out/result.tar.gz", "result")
+        w.own()
+        return {"rules": [
+            {"allow": ["core.*", "group:files"], "principals": "*",
+             "paths": w.w},
+            {"allow": ["commands.run"], "principals": "*", "commands": {
+                "allow": ["wc -l {path}", "wc -c {path}"], "cwd": w.w}}]}
+
+    def sh(self, script, token=ADMIN, **env):
+        at = self.world / "here"
+        os.makedirs(at, exist_ok=True)
+        for name in ("a.txt", "report.pdf"):
+            with open(f"{at}/{name}", "w") as f:
+                f.write("one\n")
+        script = script.replace("127.0.0.1:8765",
+                                f"127.0.0.1:{self.svc.port}")
+        return subprocess.run(
+            ["sh", "-c", script], cwd=at, text=True, capture_output=True,
+            env={**self.svc.env, "PATH": f"{BUILD}:{os.environ['PATH']}",
+                 "no_proxy": "*", **env}, timeout=60 * SLOW)
+
+    def test_curl(self):
+        text = next(t for s, t in literals("abx-http.7") if s == "EXAMPLES")
+        calls = re.split(r"\n(?=curl)", text)
+        self.eq(len(calls), 3, text)
+        self.eq(self.sh(calls[0], T=ADMIN).stdout, "hello\n")
+        self.assertIn('"bytes":4', self.sh(calls[1], T=ADMIN).stdout)
+        self.assertIn('"stdout":"1 a.txt\\n"',
+                      self.sh(calls[2], T=ADMIN).stdout)
+
+    def test_abxctl(self):
+        text = [t for s, t in literals("abxctl.8") if s == "EXAMPLES"]
+        ask, use, token = text[1:4]
+        said = re.sub(r"(?m)^\$ ", "", ask).split("denied:")
+        use = re.sub(r"(?m)^\$ (abxctl)", rf"$ \1 -f {self.svc.file}", use)
+        sum_ = hashlib.sha256(b"result").hexdigest()
+        p = self.sh("set -e\n" + re.sub(r"(?m)^\$ ", "", use),
+                    ABX_SERVER_TOKEN=BOB, sum=sum_)
+        self.eq((p.returncode, p.stdout), (0, "4 report.pdf\n"), p.stderr)
+        p = self.sh(said[0].replace("abxctl", f"abxctl -f {self.svc.file}")
+                    .replace("viewer", "bob"))
+        self.eq(p.returncode, 1, p.stderr)
+        want = " ".join(("denied:" + said[1]).split("\n  ")[0].split())
+        self.eq(p.stdout.split("\n")[0], want)
+        p = self.sh(token.split("\n")[0].removeprefix("$ "))
+        self.assertRegex(p.stdout, r"^token +[A-Za-z0-9_-]{43}\n"
+                         r"sha256 +[0-9a-f]{64}\n$")
+
+    def test_describe(self):
+        for text in (t for _, t in literals("server.json.5")
+                     if t.startswith("$ ")):
+            p = self.sh(text[2:].replace("/srv/work", self.world.w), T=ADMIN)
+            self.eq(p.returncode, 0, text + p.stdout + p.stderr)
+
+    def test_abxd(self):
+        """A preset of the command line and the token of the environment, with
+        no file at all."""
+        text = [t for s, t in literals("abxd.8") if s == "EXAMPLES"]
+        serve, ask = (re.sub(r"(?m)^\$ ", "", t) for t in text)
+        port = free_port()
+        script = serve.replace("build/abxd", f"exec {BUILD}/abxd --listen "
+                               f"127.0.0.1:{port}") \
+            .replace("/srv/data", self.world.r)
+        if os.path.exists("/etc/agent-sandbox/server.json"):
+            self.skipTest("there is a configuration")
+        env = {**self.svc.env, "XDG_STATE_HOME": self.world / "xdg",
+               "XDG_RUNTIME_DIR": self.world / "xdg",
+               "ABX_SERVER_TOKEN": ALICE}
+        os.makedirs(self.world / "xdg", mode=0o700)
+        script = script.replace("$(openssl rand -hex 32)", ALICE)
+        if ROOT:
+            # the default state directory is not for tests
+            self.skipTest("as an ordinary user")
+        with open(self.world / "log/other", "w") as log:
+            p = subprocess.Popen(["sh", "-c", script], env=env, stderr=log,
+                                 stdin=subprocess.DEVNULL, cwd=self.world.dir)
+        try:
+            def up():
+                with open(self.world / "log/other") as f:
+                    return "ready on" in f.read()
+            self.eq(until(20 * SLOW, up), True)
+            r = self.sh(ask.replace("8765", str(port)), ABX_SERVER_TOKEN=ALICE)
+            self.assertIn('"x.txt"', r.stdout)
+        finally:
+            p.terminate()
+            p.wait(10)
