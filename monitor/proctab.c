@@ -52,28 +52,62 @@ proctab_remove(struct proctab *t, struct proc *p)
 	free(p);
 }
 
+/* How many an owner has, of which so many have not ended. */
+static size_t
+count(const struct proctab *t, const char *owner, int known, size_t *live)
+{
+	const struct proc *p;
+	size_t n = 0;
+
+	*live = 0;
+	for (p = t->all; p != NULL; p = p->next)
+		if (owned(p, owner, known)) {
+			n++;
+			*live += p->state != PROC_OVER;
+		}
+	return n;
+}
+
+/* That which ended first: of that owner, or, when there is none, of whoever has
+ * most. */
+static struct proc *
+oldest(const struct proctab *t, const char *owner, int known)
+{
+	struct proc *p, *old = NULL;
+	size_t n, live, most = 0;
+
+	for (p = t->all; p != NULL; p = p->next) {
+		if (p->state != PROC_OVER ||
+		    (owner != NULL && !owned(p, owner, known)))
+			continue;
+		n = count(t, p->owner, p->known, &live);
+		if (old == NULL || n > most ||
+		    (n == most && p->ended_us < old->ended_us)) {
+			old = p;
+			most = n;
+		}
+	}
+	return old;
+}
+
 int
 proctab_room(
     const struct proctab *t, const char *owner, int known, struct proc **victim)
 {
-	struct proc *p, *old = NULL, *mine = NULL;
-	size_t n = 0;
+	const struct proc *p;
+	size_t n, mine, live = 0;
 
 	*victim = NULL;
-	for (p = t->all; p != NULL; p = p->next) {
-		n += owned(p, owner, known) != 0;
-		if (p->state != PROC_OVER)
-			continue;
-		if (old == NULL || p->ended_us < old->ended_us)
-			old = p;
-		if (owned(p, owner, known) &&
-		    (mine == NULL || p->ended_us < mine->ended_us))
-			mine = p;
-	}
+	for (p = t->all; p != NULL; p = p->next)
+		live += p->state != PROC_OVER;
+	n = count(t, owner, known, &mine);
+	/* nobody runs more than are left for all others: so some are */
+	if (mine >= t->max - live)
+		return -1;
 	if (n < t->max_each && t->n < t->max)
 		return 0;
 	/* who has too many loses one of his own */
-	*victim = n >= t->max_each ? mine : old;
+	*victim = oldest(t, n >= t->max_each ? owner : NULL, known);
 	return *victim == NULL ? -1 : 1;
 }
 

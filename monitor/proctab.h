@@ -62,7 +62,8 @@ struct proc *proctab_add(struct proctab *, const char *owner, int known,
 /* Unlink and free; what it refers to must have been let go. */
 void proctab_remove(struct proctab *, struct proc *);
 /* 0: there is room for one more of that owner; 1: when *victim, which has
- * ended, is removed first; -1: too many run. */
+ * ended, is removed first; -1: too many run, max_each of his or as many as are
+ * left for others. */
 int proctab_room(
     const struct proctab *, const char *owner, int known, struct proc **victim);
 /* That of the owner with this id which has started, or NULL. */

@@ -111,6 +111,52 @@ test_room(void **state)
 	clear(&t);
 }
 
+/* Two or more of them cannot take it all: somebody else can always start. */
+static void
+test_shares(void **state)
+{
+	static const char *const who[] = {"a", "b", "c", "d", "e"};
+	static const size_t want[] = {8, 4, 2, 1, 1};
+	struct proctab t = {NULL, 0, 16, 8};
+	struct proc *v;
+	size_t i, n;
+
+	for (i = 0; i < nitems(who); i++) {
+		for (n = 0; proctab_room(&t, who[i], 1, &v) == 0; n++)
+			(void)running(&t, who[i]);
+		assert_int_equal(n, want[i]);
+	}
+	assert_int_equal(t.n, 16);
+	clear(&t);
+}
+
+/* Who starts and ends many throws his own out, not the few of others. */
+static void
+test_victims(void **state)
+{
+	struct proctab t = {NULL, 0, 6, 4};
+	struct proc *a[3], *b, *v;
+	size_t i;
+
+	end(b = running(&t, "b"), 1);
+	for (i = 0; i < nitems(a); i++)
+		end(a[i] = running(&t, "a"), 10 + i);
+	(void)running(&t, "c");
+	(void)running(&t, "d");
+	assert_int_equal(proctab_room(&t, "c", 1, &v), 1);
+	assert_ptr_equal(v, a[0]);
+	proctab_remove(&t, v);
+	(void)running(&t, "c");
+	assert_int_equal(proctab_room(&t, "e", 1, &v), 1);
+	assert_ptr_equal(v, a[1]);
+	proctab_remove(&t, v);
+	end(running(&t, "e"), 5);
+	/* as many each */
+	assert_int_equal(proctab_room(&t, "e", 1, &v), 1);
+	assert_ptr_equal(v, b);
+	clear(&t);
+}
+
 static void
 test_ttl(void **state)
 {
@@ -136,6 +182,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_owners),
 	    cmocka_unit_test(test_room),
+	    cmocka_unit_test(test_shares),
+	    cmocka_unit_test(test_victims),
 	    cmocka_unit_test(test_ttl),
 	};
 
