@@ -170,8 +170,10 @@ start_clocks(void)
 	}
 }
 
+/* round: all that are in use are to be measured, since those of the round
+ * before were. */
 static void
-look_at(struct ws *w, uint64_t now, const struct conf *c)
+look_at(struct ws *w, uint64_t now, const struct conf *c, int round)
 {
 	uint64_t idle = now - w->idle_us;
 
@@ -188,9 +190,9 @@ look_at(struct ws *w, uint64_t now, const struct conf *c)
 		return;
 	}
 	if (c->ws_max_bytes == 0)
-		w->over = 0;
-	else if (w->users > 0 || w->over)
-		ws_ask_size(w);
+		w->over = w->due = 0;
+	else if (round)
+		w->due = w->users > 0 || w->over;
 }
 
 static void
@@ -198,14 +200,17 @@ tick_cb(evutil_socket_t fd, short what, void *arg)
 {
 	uint64_t now = proc_now_us();
 	struct ws *w, *next;
+	int round;
 
 	if (mon.cur == NULL)
 		return;
 	ws_list_once();
+	round = !ws_ask_sizes();
 	for (w = workspaces.all; w != NULL; w = next) {
 		next = w->next;
-		look_at(w, now, mon.cur->conf);
+		look_at(w, now, mon.cur->conf, round);
 	}
+	(void)ws_ask_sizes();
 }
 
 static void

@@ -66,8 +66,9 @@ void workspace_end(struct ws *);
 void ws_kill(struct ws *);
 /* Go on with a removal when nothing is in its way any more. */
 void ws_advance(struct ws *);
-/* Ask how large it is, when nothing is asked about it. */
-void ws_ask_size(struct ws *);
+/* Ask how large those are that are due, as many as can be asked about now; the
+ * others' turn comes with the answers.  Whether some are still due. */
+int ws_ask_sizes(void);
 /* Ask which there are, unless that was done, and whether they are known. */
 void ws_list_once(void);
 int ws_listed(void);

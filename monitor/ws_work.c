@@ -241,11 +241,18 @@ sized(struct ws *w, const struct space_ans *a)
 	ws_advance(w);
 }
 
-void
-ws_ask_size(struct ws *w)
+int
+ws_ask_sizes(void)
 {
-	if (w->job == 0)
-		w->job = ask(SPACE_SIZE, w);
+	struct ws *w;
+	int left = 0;
+
+	for (w = workspaces.all; w != NULL; w = w->next) {
+		if (w->due && w->state == WS_KEPT && w->job == 0)
+			w->due = (w->job = ask(SPACE_SIZE, w)) == 0;
+		left |= w->due && w->state == WS_KEPT;
+	}
+	return left;
 }
 
 /* ---- what there is ---- */
@@ -400,6 +407,7 @@ workspace_job(struct peer *p, const struct imsg *m)
 	space_ans_clear(&a);
 	for (w = workspaces.all; w != NULL; w = w->next)
 		ws_advance(w); /* those that waited for their turn */
+	(void)ws_ask_sizes();
 	return 0;
 }
 

@@ -36,6 +36,7 @@ struct ws {
 	enum ws_state state;
 	unsigned users;	     /* what runs in it, or is about to */
 	int over;	     /* it was found too large */
+	int due;	     /* it is to be measured in this round */
 	uint64_t job;	     /* the question about it that is under way, or 0 */
 	unsigned ends;	     /* execds that still end what runs in it */
 	int stuck;	     /* and one of them cannot */

@@ -477,6 +477,23 @@ class Limits(Own):
             "pwd", session="big").status == 200), True)
         self.delete("big")
 
+    def test_max_bytes_of_many(self):
+        """Each is measured, however many are in use."""
+        self.start(config(self.world, workspace={"max_bytes": "2MiB"}),
+                   self.world)
+
+        def go(session, script):
+            return self.ok(self.svc.rpc("process.start", {
+                "argv": ["sh", "-c", script], "session": session})).json["id"]
+        pid = go("big", "head -c 5000000 /dev/urandom > g; sleep 60")
+        for i in range(10):
+            go(f"small{i}", "sleep 60")
+        end = self.ok(self.svc.get(
+            f"/process/{pid}/wait?timeout={15 * SLOW}")).json
+        self.eq(end.get("cancelled"), True, end)
+        self.eq(len([p for p in self.ok(self.svc.get("/process")).json[
+            "processes"] if p["state"] == "running"]), 10)
+
     def test_hidden_bytes(self):
         """What cannot be looked through counts as too large."""
         self.start(config(self.world, workspace={"max_bytes": "2MiB"}),
