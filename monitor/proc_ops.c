@@ -338,10 +338,9 @@ proc_stdin(struct req *r, int *fd)
 	else if ((code = stdin_bytes(r, &data)) != C_OK)
 		answer_error(r, code, code == C_ARGS_INVALID ? "data" : NULL,
 		    NULL, code == C_SRV_UNAVAILABLE);
-	else {
-		p->stdin_open = !eof;
+	else
+		/* its end counts when execd has taken it */
 		work_feed(r, p->peer, p->run, data, eof);
-	}
 }
 
 int

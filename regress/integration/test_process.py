@@ -213,6 +213,26 @@ class Life(Process):
         self.ok(self.svc.rpc("process.signal", {"id": pid,
                                                 "signal": "KILL"}))
 
+    def test_an_end_of_stdin_that_was_refused(self):
+        """It may be said again: else the program would wait for ever."""
+        pid = self.go("sleep 2; wc -c", stdin_open=True)
+        held = []
+        for _ in range(16):  # all that may wait
+            held.append(Conn(self.svc, timeout=20 * SLOW))
+            held[-1].send(self.svc.build("POST", f"/process/{pid}/stdin",
+                                         {"data": "x" * 70_000}))
+        end = {"id": pid, "data": "!", "eof": True}
+        self.eq(until(1, lambda: self.svc.rpc("process.stdin", {
+            "id": pid, "data": ""}).code == "limit.concurrency"), True)
+        self.refused(self.svc.rpc("process.stdin", end), 429,
+                     "limit.concurrency")
+        for c in held:
+            self.ok(c.reply("POST"))
+            c.close()
+        self.ok(self.svc.rpc("process.stdin", end))
+        self.eq(self.wait(pid)["exit_code"], 0)
+        self.eq(text(self.output(pid)).strip(), b"%d" % (16 * 70_000 + 1))
+
     def test_wait(self):
         pid = self.go("sleep 1; exit 3")
         began = time.monotonic()
