@@ -28,6 +28,13 @@
  * (do_coredump in its fs/coredump.c; with 0 it does, core(5)) */
 #define ABX_NO_CORE 1
 
+/* RLIMIT_NOFILE of the service's processes: a process at its limit loses what
+ * is sent to it.  4096 connections that wait and as many that are served, with
+ * four each and some over in any process; execd refuses runs beyond it.  Where
+ * the hard limit is lower the listener serves fewer. */
+#define ABX_NOFILE 20736
+#define ABX_NOFILE_LOW 4096
+
 /* how long a session's sandbox is kept in which nothing runs */
 #define ABX_SESSION_IDLE_MS 600000
 

@@ -76,7 +76,7 @@ PATHD_SRC = pathd/main.c pathd/pool.c pathd/worker.c pathd/put_job.c \
 	pathd/drain.c pathd/filter.c ${PATHD_PURE_SRC}
 
 EXECD_SRC = execd/main.c execd/job.c execd/job_start.c \
-	execd/job_launch.c execd/job_say.c execd/absent.c execd/session.c execd/box.c \
+	execd/job_launch.c execd/job_say.c execd/job_keep.c execd/absent.c execd/session.c execd/box.c execd/clock.c \
 	execd/spawn.c execd/pump.c execd/spool.c execd/feed.c \
 	execd/launch/ns.c execd/protect.c execd/nested.c execd/mounts.c execd/etc.c execd/filter.c \
 	${EXECD_PURE_SRC}
@@ -138,7 +138,7 @@ UNIT_SRC = regress/unit/hop.c regress/unit/sink.c \
 	regress/unit/body.c regress/unit/http_reply.c \
 	regress/unit/run_render.c regress/unit/listener.c \
 	regress/unit/json.c regress/unit/conf.c regress/unit/conf_world.c \
-	regress/unit/glob.c regress/unit/late.c regress/unit/size.c regress/unit/shlex.c \
+	regress/unit/glob.c regress/unit/late.c regress/unit/imsg.c regress/unit/size.c regress/unit/shlex.c \
 	regress/unit/argv.c regress/unit/selector.c regress/unit/decide.c \
 	regress/unit/engine.c \
 	regress/unit/wire.c regress/unit/payload.c regress/unit/gate.c regress/unit/entry.c \

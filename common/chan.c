@@ -255,6 +255,12 @@ chan_queued(const struct chan *c)
 }
 
 int
+chan_set_aside(struct chan *c, size_t packets)
+{
+	return imsg_set_aside(c->buf, packets);
+}
+
+int
 chan_passcred(struct chan *c)
 {
 	return imsg_passcred(c->buf);

@@ -43,6 +43,10 @@ void chan_flush(struct chan *, int ms);
 /* Bytes waiting to be sent; above chan_high the caller should stop asking. */
 size_t chan_queued(const struct chan *);
 #define CHAN_HIGH (1024 * 1024)
+/* Memory for so many packets, for what must be said when there is none: what
+ * is owed in answer.  0 or -1. */
+int chan_set_aside(struct chan *, size_t packets);
+#define CHAN_OWED 16 /* thousands of such messages */
 /* Ask for the sender's pid in each message. */
 int chan_passcred(struct chan *);
 /* Stop and resume reading (back-pressure). */

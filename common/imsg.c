@@ -26,12 +26,16 @@ struct packet {
 
 /* Frames are packed up to this; a larger one travels alone. */
 #define PACK_TARGET (16 * 1024)
+/* What is larger is not worth the memory that was set aside. */
+#define RESERVE_MAX 4096
 
 struct imsgbuf {
 	int fd;
 	struct packet *head, *tail;
 	size_t queued;	      /* bytes in the queue */
 	struct packet *spare; /* one kept, so that a quiet wire never mallocs */
+	struct packet *aside; /* of PACK_TARGET, for when there is no memory */
+	size_t lent;	      /* of those that are in the queue */
 	uint8_t *in;	      /* IMSG_PACKET_MAX, allocated on first read */
 	size_t inlen, inpos;
 	int infds[IMSG_PACKET_FDS];
@@ -82,6 +86,10 @@ imsg_free(struct imsgbuf *b)
 		return;
 	while ((p = b->head) != NULL) {
 		b->head = p->next;
+		packet_free(p);
+	}
+	while ((p = b->aside) != NULL) {
+		b->aside = p->next;
 		packet_free(p);
 	}
 	packet_free(b->spare);
@@ -168,6 +176,46 @@ imsg_reserve(struct imsgbuf *b, size_t len)
 	return packet_grow(b->spare, IMSG_HDR + len);
 }
 
+int
+imsg_set_aside(struct imsgbuf *b, size_t packets)
+{
+	struct packet *p;
+
+	while (packets-- > 0) {
+		if ((p = calloc(1, sizeof(*p))) == NULL)
+			return -1;
+		if (packet_grow(p, PACK_TARGET) == -1) {
+			packet_free(p);
+			return -1;
+		}
+		memset(p->data, 0, p->cap); /* the pages are there, too */
+		p->next = b->aside;
+		b->aside = p;
+	}
+	return 0;
+}
+
+/* A packet that is in no queue, with room for need bytes; NULL when there is
+ * no memory. */
+static struct packet *
+packet_take(struct imsgbuf *b, size_t need)
+{
+	struct packet *p = b->spare;
+
+	if (p == NULL && (p = calloc(1, sizeof(*p))) == NULL)
+		;
+	else if (packet_grow(p, need) == 0) {
+		b->spare = NULL;
+		return p;
+	} else if (p != b->spare)
+		packet_free(p);
+	if (need > RESERVE_MAX || (p = b->aside) == NULL)
+		return NULL;
+	b->aside = p->next;
+	b->lent++;
+	return p;
+}
+
 /* A packet at the tail with room for need bytes and a descriptor.  One without
  * a frame is never queued: the peer would take it for the end. */
 static struct packet *
@@ -176,15 +224,10 @@ packet_room(struct imsgbuf *b, size_t need)
 	struct packet *p = b->tail;
 
 	if (p != NULL && p->nfds < IMSG_PACKET_FDS &&
-	    p->len + need <= PACK_TARGET)
-		return packet_grow(p, need) == 0 ? p : NULL;
-	if (b->spare == NULL &&
-	    (b->spare = calloc(1, sizeof(*b->spare))) == NULL)
+	    p->len + need <= PACK_TARGET && packet_grow(p, need) == 0)
+		return p;
+	if ((p = packet_take(b, need)) == NULL)
 		return NULL;
-	if (packet_grow(b->spare, need) == -1)
-		return NULL;
-	p = b->spare;
-	b->spare = NULL;
 	p->next = NULL;
 	if (b->tail != NULL)
 		b->tail->next = p;
@@ -283,7 +326,11 @@ imsg_flush(struct imsgbuf *b)
 		p->nfds = 0;
 		explicit_bzero(p->data, p->len);
 		p->len = 0;
-		if (b->spare == NULL && p->cap <= PACK_TARGET)
+		if (b->lent > 0 && p->cap == PACK_TARGET) {
+			b->lent--;
+			p->next = b->aside;
+			b->aside = p;
+		} else if (b->spare == NULL && p->cap <= PACK_TARGET)
 			b->spare = p;
 		else
 			packet_free(p);

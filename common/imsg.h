@@ -54,6 +54,9 @@ int imsg_compose(struct imsgbuf *, uint16_t type, uint64_t id, int fd,
 /* Make room for one message of len bytes: while nothing is queued, queueing it
  * cannot fail.  0, or -1 with errno ENOMEM. */
 int imsg_reserve(struct imsgbuf *, size_t len);
+/* Set so many packets aside, so that as many bytes of small messages can still
+ * be queued when there is no memory: what is owed to the peer.  0 or -1. */
+int imsg_set_aside(struct imsgbuf *, size_t packets);
 /* Send what is queued.  0 when the queue is empty, 1 when the socket would
  * block (the rest stays queued), -1 with errno. */
 int imsg_flush(struct imsgbuf *);

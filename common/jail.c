@@ -410,8 +410,9 @@ jail_nofile(rlim_t want)
 		return;
 	if (errno != EPERM)
 		fatal("RLIMIT_NOFILE");
-	log_warnx("only %llu descriptors are allowed, %llu are wanted",
-	    (unsigned long long)is.rlim_max, (unsigned long long)want);
+	if (is.rlim_max < ABX_NOFILE_LOW)
+		log_warnx("only %llu descriptors are allowed",
+		    (unsigned long long)is.rlim_max);
 	rl.rlim_cur = rl.rlim_max = is.rlim_max;
 	if (setrlimit(RLIMIT_NOFILE, &rl) == -1)
 		fatal("RLIMIT_NOFILE");

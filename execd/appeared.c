@@ -116,6 +116,16 @@ appeared_report(const struct appeared *a, struct run_end *e)
 	}
 }
 
+size_t
+appeared_fds(const struct appeared *a)
+{
+	size_t i, n = 0;
+
+	for (i = 0; a != NULL && i < a->n; i++)
+		n += a->v[i].owner != 0;
+	return n;
+}
+
 void
 appeared_free(struct appeared *a)
 {

@@ -22,6 +22,8 @@ int appeared_partial(struct appeared **a);
 /* Put the paths of those that are there now, or are another thing than that
  * link, into *e.  a may be NULL. */
 void appeared_report(const struct appeared *a, struct run_end *e);
+/* Descriptors that it holds.  NULL is fine. */
+size_t appeared_fds(const struct appeared *);
 void appeared_free(struct appeared *);
 
 #endif

@@ -24,6 +24,7 @@
 #include "common/log.h"
 #include "common/msg.h"
 #include "common/proc.h"
+#include "execd/clock.h"
 
 #define START_MS 20000
 #define DYING_MS 2000 /* from the end of its socket to KILL */
@@ -34,14 +35,13 @@
 struct box *boxes;
 
 static void
-clock_set(struct box *b, uint64_t ms)
+box_clock(struct box *b, uint64_t ms)
 {
-	struct timeval tv;
-
-	tv.tv_sec = (time_t)(ms / 1000);
-	tv.tv_usec = (suseconds_t)(ms % 1000 * 1000);
-	if (event_add(&b->clock, &tv) == -1)
-		fatalx("event_add");
+	if (clock_set(&b->clock, ms) == 0)
+		return;
+	log_warnx("no clock for a session's sandbox");
+	b->state = BOX_END; /* its end is seen later */
+	box_kill(b);
 }
 
 int
@@ -129,7 +129,7 @@ box_close(struct box *b)
 	chan_free(b->chan);
 	b->chan = NULL;
 	spare_drop(b);
-	clock_set(b, DYING_MS);
+	box_clock(b, DYING_MS);
 	box_check(b);
 }
 
@@ -181,7 +181,7 @@ idle_look(struct box *b)
 {
 	b->looked = 1;
 	b->kept = cgroup_shmem(b->group);
-	clock_set(b, jobs.conf.idle_ms - LOOK_MS);
+	box_clock(b, jobs.conf.idle_ms - LOOK_MS);
 	end_largest();
 }
 
@@ -355,7 +355,7 @@ box_left(struct box *b)
 		box_end(b);
 	else if (b->state == BOX_READY) {
 		b->looked = 0;
-		clock_set(b,
+		box_clock(b,
 		    jobs.conf.idle_ms < LOOK_MS ? jobs.conf.idle_ms : LOOK_MS);
 		end_oldest();
 	}
@@ -498,7 +498,7 @@ box_new(const char *session, const struct wbuf *key,
 	b->err = sb.err;
 	b->next = boxes;
 	boxes = b;
-	clock_set(b, START_MS);
+	box_clock(b, START_MS);
 	b->chan = chan_new(jobs.conf.base, sb.sock, msg_cb, gone_cb, b);
 	if (b->chan == NULL)
 		close(sb.sock);

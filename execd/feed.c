@@ -155,7 +155,13 @@ feed_drop(struct feed *f)
 	feed_free(f);
 }
 
-void
+size_t
+feed_waiting(const struct feed *f)
+{
+	return f == NULL ? 0 : f->n;
+}
+
+int
 feed_put(struct feed *f, uint64_t id, int fd, int eof)
 {
 	struct piece *p = NULL;
@@ -170,7 +176,7 @@ feed_put(struct feed *f, uint64_t id, int fd, int eof)
 	if (p == NULL) {
 		close(fd);
 		tell(f, id, code);
-		return;
+		return code == C_SRV_UNAVAILABLE ? -1 : 0;
 	}
 	p->id = id;
 	p->fd = fd;
@@ -179,4 +185,5 @@ feed_put(struct feed *f, uint64_t id, int fd, int eof)
 	TAILQ_INSERT_TAIL(&f->q, p, entry);
 	if (TAILQ_NEXT(p, entry) == NULL && TAILQ_FIRST(&f->q) == p)
 		feed_step(f);
+	return 0;
 }

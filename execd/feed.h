@@ -7,6 +7,7 @@
 #ifndef ABX_EXECD_FEED_H
 #define ABX_EXECD_FEED_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #define FEED_PIECES 16 /* that may wait for one process */
@@ -26,7 +27,10 @@ void feed_free(struct feed *);
 /* Give the descriptor back: one that was made and never used. */
 void feed_drop(struct feed *);
 /* Take the descriptor of a file whose bytes are to be written; eof: nothing
- * comes behind it.  Tells its end in any case, maybe at once. */
-void feed_put(struct feed *, uint64_t id, int fd, int eof);
+ * comes behind it.  Tells its end in any case, maybe at once.  0, or -1 when
+ * there was no memory for it. */
+int feed_put(struct feed *, uint64_t id, int fd, int eof);
+/* Files that wait.  NULL is fine. */
+size_t feed_waiting(const struct feed *);
 
 #endif

@@ -24,6 +24,7 @@
 #include "common/log.h"
 #include "common/msg.h"
 #include "common/proc.h"
+#include "execd/clock.h"
 #include "execd/session.h"
 
 #define START_MS 20000 /* from bubblewrap's start to the program's */
@@ -33,7 +34,7 @@
 #define STUCK_MS 5000  /* for the kernel to end a killed sandbox */
 #define SWEEP_MS 100   /* for groups whose processes are dying */
 #define GRACE_MAX_MS 60000
-#define CLOCK_MAX_MS (366ULL * 24 * 3600 * 1000)
+#define CLOCKS (4 * JOBS_MAX) /* three of a run, and those of sessions */
 
 struct job_table jobs;
 static struct event sigchld, sweeper;
@@ -42,18 +43,15 @@ static void job_settle(struct job *);
 
 /* ---- clocks ---- */
 
-/* Start the clock anew; 0 is no clock. */
+/* A clock of the run; 0 is none.  Without one that it should have, the run
+ * would have no bounds: then it is lost, and no other. */
 static void
-arm(struct event *ev, uint64_t ms)
+arm(struct job *j, struct event *ev, uint64_t ms)
 {
-	struct timeval tv;
-
-	if (ms > CLOCK_MAX_MS)
-		ms = CLOCK_MAX_MS;
-	tv.tv_sec = (time_t)(ms / 1000);
-	tv.tv_usec = (suseconds_t)(ms % 1000 * 1000);
-	if (ms > 0 && event_add(ev, &tv) == -1)
-		fatalx("event_add");
+	if (ms == 0 || clock_set(ev, ms) == 0)
+		return;
+	log_warnx("run %llu: no clock", (unsigned long long)j->id);
+	job_kill_sandbox(j);
 }
 
 /* Kill the sandbox from outside, in every way there is. */
@@ -82,16 +80,16 @@ job_enter(struct job *j, enum job_state state)
 
 	j->state = state;
 	event_del(&j->phase);
-	arm(&j->phase, state == JOB_TERM ? j->grace_ms : clock_ms[state]);
+	arm(j, &j->phase, state == JOB_TERM ? j->grace_ms : clock_ms[state]);
 	if (state == JOB_RUN) {
-		arm(&j->timeout, j->timeout_ms);
-		arm(&j->idle, j->idle_ms);
+		arm(j, &j->timeout, j->timeout_ms);
+		arm(j, &j->idle, j->idle_ms);
 	} else if (state > JOB_HELD) {
 		event_del(&j->timeout);
 		event_del(&j->idle);
 	}
 	if (state == JOB_KILL)
-		job_order(j, XL_KILL, -1, NULL, 0);
+		(void)job_order(j, XL_KILL, -1, NULL, 0);
 	if (state == JOB_STUCK)
 		job_kill_sandbox(j);
 	if (state == JOB_OVER) {
@@ -230,6 +228,8 @@ job_finish(struct job *j)
 	if (!j->ended)
 		j->end.flags |= END_LOST;
 	appeared_report(j->watch, &j->end);
+	appeared_free(j->watch);
+	j->watch = NULL;
 	pump_end(j->pump, &j->end);
 	feed_free(j->feed);
 	j->feed = NULL;
@@ -348,7 +348,13 @@ timeout_cb(evutil_socket_t fd, short what, void *arg)
 static void
 idle_cb(evutil_socket_t fd, short what, void *arg)
 {
-	job_term(arg, END_IDLE);
+	struct job *j = arg;
+
+	/* it is not silent while nobody listens to it */
+	if (pump_waits(j->pump))
+		arm(j, &j->idle, j->idle_ms);
+	else
+		job_term(j, END_IDLE);
 }
 
 static void
@@ -357,7 +363,7 @@ pump_data_cb(void *arg)
 	struct job *j = arg;
 
 	if (j->state == JOB_RUN)
-		arm(&j->idle, j->idle_ms);
+		arm(j, &j->idle, j->idle_ms);
 }
 
 /* Nobody holds the outputs any more. */
@@ -527,52 +533,6 @@ job_forget(uint64_t id)
 	job_settle(j);
 }
 
-static void
-done(uint64_t id, uint16_t code)
-{
-	struct wbuf *w = job_words();
-
-	wput_u16(w, code);
-	job_tell(ME_DONE, id, -1, w);
-}
-
-void
-job_follow(uint64_t id, uint64_t run, const uint64_t at[2], int follow)
-{
-	struct job *j = job_find(run);
-	int fd;
-
-	if (j == NULL || j->spool == NULL)
-		done(id, C_ID_NOT_FOUND);
-	else if ((fd = spool_follow(j->spool, at, follow)) != -1)
-		job_tell(ME_RUN, id, fd, NULL);
-	else
-		done(id,
-		    errno == EAGAIN ? C_LIM_CONCURRENCY : C_SRV_UNAVAILABLE);
-}
-
-void
-job_feed(uint64_t id, uint64_t run, int fd, int eof)
-{
-	struct job *j = job_find(run);
-	int asked = id != run;
-
-	if (j != NULL && j->feed != NULL) {
-		feed_put(j->feed, asked ? id : 0, fd, eof);
-		return;
-	}
-	close(fd);
-	if (asked)
-		done(id, j != NULL && j->state != JOB_OVER ? C_PROC_STDIN_CLOSED
-							   : C_PROC_ENDED);
-}
-
-void
-job_fed(uint64_t id, uint16_t code)
-{
-	done(id, code);
-}
-
 void
 job_shutdown(void)
 {
@@ -596,6 +556,8 @@ void
 job_init(const struct job_conf *c)
 {
 	jobs.conf = *c;
+	if (clock_reserve(c->base, CLOCKS) == -1)
+		fatalx("out of memory for clocks");
 	evtimer_assign(&sweeper, jobs.conf.base, sweep_cb, NULL);
 	evsignal_assign(&sigchld, jobs.conf.base, SIGCHLD, sigchld_cb, NULL);
 	if (event_add(&sigchld, NULL) == -1)

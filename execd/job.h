@@ -19,6 +19,7 @@ struct job_conf {
 	const struct driver *driver;
 	struct chan *mon; /* answers go there */
 	uint32_t require; /* enum exec_layer */
+	uint64_t nofile;  /* descriptors that there can be */
 	uint64_t idle_ms; /* an unused session's sandbox is kept that long */
 	/* The probe is over; HELLO was queued. */
 	void (*probed)(const struct exec_hello *);

@@ -20,6 +20,8 @@
 #include "execd/pump.h"
 #include "execd/spool.h"
 
+#define JOBS_MAX 1024
+
 enum job_state {
 	JOB_START, /* the sandbox is built, the program has not started */
 	JOB_HELD,  /* it is built, and the monitor looks once more */
@@ -107,6 +109,12 @@ void job_fed(uint64_t id, uint16_t code);
 /* End the job if bubblewrap, the launcher and its socket are all gone. */
 void job_sandbox_gone(struct job *);
 
+/* ---- job_keep.c ---- */
+
+/* Are there so many descriptors, or those for one more run? */
+int job_room(size_t more);
+int job_room_to_start(void);
+
 /* ---- job_launch.c ---- */
 
 /* The program runs; pid inside, 0 when that was never heard. */
@@ -134,8 +142,8 @@ int job_setup(
 /* Send a payload of any size; the writer is freed.  0, or -1 with errno, E2BIG
  * when it is larger than its bound. */
 int job_say_large(struct chan *, uint16_t type, uint64_t id, struct wbuf *);
-/* To the launcher, when it is there; fd is taken. */
-void job_order(
+/* To the launcher, when it is there; fd is taken.  0, or -1 with errno. */
+int job_order(
     struct job *, uint16_t type, int fd, const void *payload, size_t n);
 void job_order_signal(struct job *, int sig);
 

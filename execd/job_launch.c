@@ -45,18 +45,20 @@ job_launch_init(struct job *j, pid_t pid, int pidfd)
 static int
 on_hello(struct job *j, const struct imsg *m)
 {
-	int pidfd;
+	int pidfd, err;
 
 	if (j->init != 0 || m->pid <= 1)
 		return -1;
 	j->init = m->pid;
 	if ((pidfd = pidfd_open(m->pid, 0)) == -1) {
+		err = errno;
 		log_warn("pidfd of a launcher");
-		return j->box != NULL ? -1 : 0;
-	}
-	if (job_launch_init(j, m->pid, pidfd) == -1)
-		return -1;
-	if (j->box != NULL)
+		/* it, and not all that are in the sandbox with it */
+		if (j->box != NULL)
+			job_fail(j, C_SRV_UNAVAILABLE, err, "start");
+	} else if (job_launch_init(j, m->pid, pidfd) == -1)
+		job_fail(j, C_SRV_UNAVAILABLE, ENOMEM, "start");
+	else if (j->box != NULL)
 		session_hello(j);
 	return 0;
 }

@@ -98,23 +98,24 @@ job_probe_over(const struct job *j)
 
 /* ---- the launcher ---- */
 
-static void
+static int
 say(struct chan *c, uint16_t type, uint64_t id, int fd, const void *p, size_t n)
 {
 	if (c == NULL) {
 		if (fd != -1)
 			close(fd);
-		return;
+		return 0; /* its end is seen */
 	}
-	if (chan_send(c, type, id, fd, p, n) == -1)
-		log_warn(
-		    "run %llu: %s", (unsigned long long)id, msg_name(type));
+	if (chan_send(c, type, id, fd, p, n) == 0 || errno == EPIPE)
+		return 0;
+	log_warn("run %llu: %s", (unsigned long long)id, msg_name(type));
+	return -1;
 }
 
-void
+int
 job_order(struct job *j, uint16_t type, int fd, const void *p, size_t n)
 {
-	say(j->chan, type, j->id, fd, p, n);
+	return say(j->chan, type, j->id, fd, p, n);
 }
 
 void
@@ -122,24 +123,24 @@ job_order_signal(struct job *j, int sig)
 {
 	uint8_t b = (uint8_t)sig;
 
-	job_order(j, XL_SIGNAL, -1, &b, 1);
+	(void)job_order(j, XL_SIGNAL, -1, &b, 1);
 }
 
 int
 job_say_large(struct chan *c, uint16_t type, uint64_t id, struct wbuf *w)
 {
 	uint8_t none = 0;
-	int fd = -1, rc = 0;
+	int fd = -1, rc;
 
 	if (w->err) {
 		errno = E2BIG;
 		rc = -1;
 	} else if (w->len <= INLINE_MAX)
-		say(c, type, id, -1, w->p, w->len);
+		rc = say(c, type, id, -1, w->p, w->len);
 	else if ((fd = memfd_sealed("payload", w->p, w->len)) == -1)
 		rc = -1;
 	else
-		say(c, type, id, fd, &none, 1);
+		rc = say(c, type, id, fd, &none, 1);
 	wbuf_free(w);
 	return rc;
 }

@@ -22,7 +22,6 @@
 #define START_MAX_MS 20000 /* of the probe */
 #define PROBE_MEMORY (256ULL * 1024 * 1024)
 #define OWN_PROCS 2 /* of a sandbox: bubblewrap outside, the launcher */
-#define JOBS_MAX 1024
 #define COMMAND_NOFILE 1024
 #define STREAM_PIPE (256 * 1024)    /* bytes of the pipes of a streamed run */
 #define BOX_PROCS 16		    /* times the limit of one command, and */
@@ -121,9 +120,9 @@ job_attach(struct job *j, const struct spawn *s, const struct pipes *p)
 static int
 job_pipes(struct job *j, const struct spawn *s)
 {
+	static const uint8_t which[] = {0, 1, 2};
 	struct pipes p;
-	uint8_t which;
-	int save;
+	int save, bad = 0;
 
 	if (pipes_open(&p, s->flags) == -1 || job_attach(j, s, &p) == -1) {
 		save = errno;
@@ -132,16 +131,16 @@ job_pipes(struct job *j, const struct spawn *s)
 		return -1;
 	}
 	j->frames_r = p.frames[0];
-	which = 1;
-	job_order(j, XL_STDIO, p.out[1], &which, 1);
-	which = 2;
-	job_order(j, XL_STDIO, p.err[1], &which, 1);
-	which = 0;
-	if (p.in[0] != -1)
-		job_order(j, XL_STDIO, p.in[0], &which, 1);
 	if (j->feed == NULL)
 		j->stdin_w = p.in[1];
-	return 0;
+	/* without one of them its words would be lost, and nobody would know */
+	bad |= job_order(j, XL_STDIO, p.out[1], &which[1], 1);
+	bad |= job_order(j, XL_STDIO, p.err[1], &which[2], 1);
+	if (p.in[0] != -1)
+		bad |= job_order(j, XL_STDIO, p.in[0], &which[0], 1);
+	if (bad != 0)
+		errno = ENOMEM;
+	return bad;
 }
 
 int
@@ -341,6 +340,8 @@ job_start(uint64_t id, const struct spawn *s, struct profile_binds *b)
 		job_refuse(id, C_SBX_UNAVAILABLE, 0, layer);
 	else if (too_large(&s->argv) || too_large(&s->env))
 		job_refuse(id, C_ARGS_TOO_LARGE, E2BIG, "argv");
+	else if (!job_room_to_start())
+		job_refuse(id, C_SRV_UNAVAILABLE, EMFILE, "start");
 	else if (jobs.stopping || jobs.n >= JOBS_MAX ||
 		 (j = job_new(id, s)) == NULL)
 		job_refuse(id, C_SRV_UNAVAILABLE, EAGAIN, "start");

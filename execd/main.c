@@ -7,6 +7,7 @@
  * bytes.  This file is its life and its channel to the monitor.
  */
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <errno.h>
@@ -440,6 +441,17 @@ empty(void)
 	proc_exit(0);
 }
 
+/* What there really is; it may be less than was wanted. */
+static uint64_t
+nofile(void)
+{
+	struct rlimit rl;
+
+	if (getrlimit(RLIMIT_NOFILE, &rl) == -1)
+		fatal("RLIMIT_NOFILE");
+	return rl.rlim_cur;
+}
+
 static void
 execd_start(struct event_base *base, int fd)
 {
@@ -448,6 +460,9 @@ execd_start(struct event_base *base, int fd)
 
 	if ((mon = chan_new(base, fd, mon_msg_cb, mon_gone_cb, NULL)) == NULL)
 		fatal("channel to the monitor");
+	/* the end of a run is said, whatever there is no memory for */
+	if (chan_set_aside(mon, CHAN_OWED) == -1)
+		fatal("memory for the monitor");
 	/* large buffers come and go with slow readers: give them back */
 	(void)mallopt(M_MMAP_THRESHOLD, BUFFER_MMAP);
 	jc.base = base;
@@ -455,6 +470,7 @@ execd_start(struct event_base *base, int fd)
 	jc.mon = mon;
 	jc.require = conf.require;
 	jc.idle_ms = conf.idle_ms;
+	jc.nofile = nofile();
 	jc.probed = probed;
 	jc.empty = empty;
 	job_init(&jc);

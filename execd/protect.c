@@ -79,7 +79,9 @@ protect_bind(struct profile_binds *b, const struct strlist *names,
 		return -1;
 	path[n] = '\0';
 	if ((own = open_plain(path)) == -1) {
-		errno = ESTALE;
+		/* of which only these say that it lies there no more */
+		if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP)
+			errno = ESTALE;
 		return -1;
 	}
 	if (fstat(own, &got) == -1 || got.st_dev != want.st_dev ||
@@ -98,8 +100,15 @@ protect_bind(struct profile_binds *b, const struct strlist *names,
 
 /* ---- parts of the way ---- */
 
+/* Was it not looked at, so that nobody knows whether it is there? */
+static int
+unseen(void)
+{
+	return errno == EMFILE || errno == ENFILE || errno == ENOMEM;
+}
+
 /* dir/name as O_PATH; -1 when it is missing (st_mode is 0 then), or a link or
- * something else that is not bound. */
+ * something else that is not bound; -2 with errno when nobody knows. */
 static int
 open_name(int dir, const char *name, struct stat *st)
 {
@@ -107,7 +116,7 @@ open_name(int dir, const char *name, struct stat *st)
 
 	st->st_mode = 0;
 	if (fd == -1)
-		return -1;
+		return unseen() ? -2 : -1;
 	if (fstat(fd, st) == -1 ||
 	    (!S_ISDIR(st->st_mode) && !S_ISREG(st->st_mode))) {
 		close(fd);
@@ -336,7 +345,7 @@ protect_link(struct profile_binds *b, size_t i, const char *name, int git)
 		at += at_root + 1;
 	fd = (int)syscall(SYS_openat2, b->v[i].fd, at, &how, sizeof(how));
 	if (fd == -1)
-		return 0;
+		return unseen() ? -1 : 0;
 	if ((rel = below(&b->v[i], fd, path)) != NULL)
 		rc = protect_place(b, i, path + (rel - path), fd, git);
 	close(fd);
@@ -376,10 +385,13 @@ cover_inner(
 	DIR *d;
 
 	dup = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dup == -1 && !unseen())
+		return 0; /* not readable for the command either */
 	if (dup == -1 || (d = fdopendir(dup)) == NULL) {
 		if (dup != -1)
 			close(dup);
-		return 0; /* not readable for the command either */
+		errno = EMFILE; /* not that of too many repositories */
+		return -1;
 	}
 	while (rc == 0 && (de = readdir(d)) != NULL) {
 		if (strcmp(de->d_name, ".") == 0 ||

@@ -29,6 +29,7 @@
 #define HIGH (4 * 1024 * 1024)
 #define LOW (1024 * 1024)
 #define REST_US 1000000
+#define AGAIN_US 50000 /* to read on, when that could not be */
 
 struct stream {
 	struct pump *pump;
@@ -159,15 +160,19 @@ stream_read(struct stream *s, int rounds)
 static void
 resume(struct pump *p)
 {
-	uint64_t spent = proc_now_us() - p->since_us;
+	static const struct timeval again = {0, AGAIN_US};
+	uint64_t now = proc_now_us(), spent = now - p->since_us;
 	int i;
 
 	p->waits = 0;
+	p->since_us = now;
 	p->rest_us -= spent < p->rest_us ? spent : p->rest_us;
 	event_del(&p->clock);
 	for (i = 0; i < 2; i++)
 		if (p->s[i].fd != -1 && event_add(&p->s[i].ev, NULL) == -1)
-			log_warnx("event_add"); /* its end is seen */
+			p->waits = 1;
+	if (p->waits && event_add(&p->clock, &again) == -1)
+		log_warnx("event_add"); /* its end is seen */
 }
 
 static void
@@ -275,6 +280,12 @@ pump_free(struct pump *p)
 		reader_gone(p);
 	frames_free(&p->q);
 	free(p);
+}
+
+int
+pump_waits(const struct pump *p)
+{
+	return p != NULL && p->waits;
 }
 
 static void

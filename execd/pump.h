@@ -36,6 +36,8 @@ struct pump_io {
 struct pump *pump_new(struct event_base *, const struct pump_io *,
     uint16_t flags, uint64_t max, const struct pump_ops *, void *arg);
 void pump_free(struct pump *);
+/* Is the program made to wait for a reader?  NULL is fine. */
+int pump_waits(const struct pump *);
 /* Nothing more is read but what lies in the pipes now; queue the tails and
  * the exit frame.  Fills in the counts of dropped bytes of *e and the flags
  * END_TRUNC_*.  Calls done later, from the loop. */

@@ -18,8 +18,9 @@
 #include "common/log.h"
 #include "common/msg.h"
 #include "execd/box.h"
+#include "execd/clock.h"
 
-#define END_S 20 /* more than all clocks of what is to die */
+#define END_MS 20000 /* more than all clocks of what is to die */
 #define KEY_MAX (8 * 1024 * 1024)
 
 /* A question that waits until a session is empty. */
@@ -179,6 +180,17 @@ session_leave(struct job *j)
 	box_left(b);
 }
 
+size_t
+session_fds(void)
+{
+	const struct box *b;
+	size_t n = 0;
+
+	for (b = boxes; b != NULL; b = b->next)
+		n += SESSION_FDS;
+	return n;
+}
+
 /* ---- the end of a session ---- */
 
 /* Answer, and let go. */
@@ -276,11 +288,17 @@ end_all(const char *name)
 void
 session_end(uint64_t id, const char *name)
 {
-	struct timeval tv = {END_S, 0};
 	struct waiter *w;
 	struct wbuf *b;
 
-	if ((w = calloc(1, sizeof(*w))) == NULL) {
+	if ((w = calloc(1, sizeof(*w))) != NULL) {
+		evtimer_assign(&w->clock, jobs.conf.base, clock_cb, w);
+		if (clock_set(&w->clock, END_MS) == -1) {
+			free(w);
+			w = NULL;
+		}
+	}
+	if (w == NULL) {
 		b = job_words();
 		wput_u16(b, C_SRV_UNAVAILABLE);
 		job_tell(ME_DONE, id, -1, b);
@@ -291,9 +309,6 @@ session_end(uint64_t id, const char *name)
 	strlcpy(w->name, name, sizeof(w->name));
 	w->next = waiters;
 	waiters = w;
-	evtimer_assign(&w->clock, jobs.conf.base, clock_cb, w);
-	if (event_add(&w->clock, &tv) == -1)
-		fatalx("event_add");
 	end_all(name);
 	session_settle();
 }

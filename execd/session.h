@@ -48,4 +48,8 @@ int box_err(const struct box *);
 /* A child of ours was reaped; 1 when it was the bubblewrap of one. */
 int box_reaped(pid_t pid);
 
+/* Descriptors that the sandboxes of sessions have, and those of one. */
+size_t session_fds(void);
+#define SESSION_FDS 8
+
 #endif

@@ -214,6 +214,12 @@ spool_free(struct spool *s)
 	free(s);
 }
 
+size_t
+spool_followers(const struct spool *s)
+{
+	return s == NULL ? 0 : s->n;
+}
+
 static void
 push_all(struct spool *s)
 {

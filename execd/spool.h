@@ -30,5 +30,7 @@ void spool_end(struct spool *, struct run_end *e);
  * its frame pipe, or -1 with errno (EAGAIN: too many).
  */
 int spool_follow(struct spool *, const uint64_t at[2], int follow);
+/* How many follow.  NULL is fine. */
+size_t spool_followers(const struct spool *);
 
 #endif

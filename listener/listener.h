@@ -19,6 +19,8 @@ extern struct lconf lconf; /* zeroed until LM_CONF came */
 struct chan *listener_mon(void);
 /* LM_CONF was taken: start to accept. */
 void listener_configured(void);
+/* As many connections as were wanted, or as there are descriptors for. */
+uint32_t listener_bound(uint32_t connections);
 /* The Date of answers, renewed once a second. */
 const char *listener_date(void);
 

@@ -6,6 +6,8 @@
  * the monitor hands it.  It is taken for compromised by all others: it cannot
  * open a file, make a socket, start a program or see the policy.
  */
+#include <sys/resource.h>
+
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -29,11 +31,25 @@ struct lconf lconf;
 static struct event_base *loop;
 static struct chan *mon;
 static struct event drain_ev;
+static rlim_t nofile = ABX_NOFILE; /* what there will be */
+
+/* Descriptors: of a connection that waits and of one that is served, and those
+ * that all others, a packet and the sockets themselves may need. */
+#define OF_CONN 5
+#define OF_US 256
 
 struct chan *
 listener_mon(void)
 {
 	return mon;
+}
+
+uint32_t
+listener_bound(uint32_t n)
+{
+	rlim_t most = nofile > OF_US ? (nofile - OF_US) / OF_CONN : 0;
+
+	return n <= most ? n : most < 2 ? 2 : (uint32_t)most;
 }
 
 const char *
@@ -77,6 +93,13 @@ prepare(const struct proc_conf *conf)
 static void
 confinement(const struct proc_conf *conf, struct jail *j)
 {
+	struct rlimit rl;
+
+	if (getrlimit(RLIMIT_NOFILE, &rl) == -1)
+		fatal("RLIMIT_NOFILE");
+	if (rl.rlim_max < nofile)
+		nofile = rl.rlim_max;
+	j->nofile = nofile;
 	j->empty_root = 1;
 	j->landlock = 1;
 	j->calls = filter_calls;

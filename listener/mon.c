@@ -118,6 +118,8 @@ on_conf(struct imsg *m)
 	}
 	lconf_clear(&lconf);
 	lconf = fresh;
+	lconf.max_connections = listener_bound(lconf.max_connections);
+	lconf.max_pre_auth = listener_bound(lconf.max_pre_auth);
 	explicit_bzero(&fresh, sizeof(fresh));
 	listener_configured();
 	return 0;

@@ -110,7 +110,7 @@ put_execd(const struct parent *p, const struct boot *b, struct wbuf *w)
 	wput_str(w, launch);
 	strlist_put(w, &b->protect);
 	strlist_put(w, &b->protect_names);
-	wput_u32(w, 4096);
+	wput_u32(w, ABX_NOFILE);
 	wput_u64(w, ABX_SESSION_IDLE_MS);
 	wput_u32(w, b->cpu_percent);
 	wput_u8(w, b->protect_absent);

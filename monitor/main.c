@@ -244,12 +244,14 @@ child_up(struct imsg *m)
 		return 0;
 	}
 	p->chan = chan_new(mon.base, m->fd, peer_msg_cb, peer_gone_cb, p);
-	if (p->chan == NULL) {
+	if (p->chan != NULL)
+		m->fd = -1;
+	/* a CANCEL that is lost would let a command run on */
+	if (p->chan == NULL || chan_set_aside(p->chan, CHAN_OWED) == -1) {
 		log_warn("channel to %s", proc_name(p->kind));
 		peer_unref(p);
 		return 0;
 	}
-	m->fd = -1;
 	if (kind == PROC_LISTENER) {
 		if (mon.listener != NULL)
 			peer_gone(mon.listener);
@@ -380,7 +382,7 @@ mon_jail(const struct proc_conf *pc, struct jail *j)
 {
 	j->landlock = 1;
 	j->calls = monitor_calls;
-	j->nofile = 4096;
+	j->nofile = ABX_NOFILE;
 }
 
 static void

@@ -75,7 +75,7 @@ pathd_jail(const struct proc_conf *pc, struct jail *j)
 {
 	j->landlock = 1;
 	j->calls = pathd_calls;
-	j->nofile = 4096;
+	j->nofile = ABX_NOFILE;
 }
 
 /* Workers of a pathd that was killed die with it, but not at once. */

@@ -621,6 +621,23 @@ class Stream(Exec):
         self.eq(got[-1][1]["exit_code"], 0)
 
 
+class Flood(Exec):
+    scope = {"max_output_bytes": 30_000_000}
+
+    def test_who_waits_for_a_reader_is_not_idle(self):
+        with Conn(self.svc, timeout=20 * SLOW, rcvbuf=4096) as c:
+            c.send(self.svc.build("POST", "/commands/run", {
+                "argv": ["sh", "-c", "yes | head -c 25000000; echo end >&2"],
+                "stream": True, "idle_timeout": 1}))
+            time.sleep(3)
+            self.eq(c.head()[0], 200)
+            raw = b""
+            while part := c.chunk():
+                raw = raw[-4096:] + part
+        end = events(raw[raw.rindex(b"event: exit"):])[-1][1]
+        self.eq((end["idle_timed_out"], end["exit_code"]), (False, 0))
+
+
 class Environment(Exec):
     scope = {"env_pass": ["PATH", "LANG", "HOME", "PASSED"],
              "env_set": ["CI", "MY_*", "OTHER"], "env_deny": ["MY_BAD*"],

@@ -2,6 +2,7 @@
 """Files when things break: every process killed in the middle of every
 operation that writes, a disk that is full, read-only or over its quota, and
 no descriptors left."""
+import collections
 import io
 import os
 import pwd
@@ -11,6 +12,7 @@ import signal
 import subprocess
 import sys
 import tarfile
+import threading
 import time
 
 from abxtest import (SLOW, Case, Conn, World, Wrong, comm, family,
@@ -502,6 +504,44 @@ class Descriptors(Case):
         self.eq(temporaries(w.w), [])
         self.eq(os.path.exists(w.w + "/c1"), False)
         self.ok(svc.upload("f", b"x"), 201)
+
+
+    @timeout(120)
+    def test_EMFILE_of_commands(self):
+        """More commands than there are descriptors for: some are refused,
+        which is said, and nothing dies of what it cannot receive."""
+        w = World()
+        self.addCleanup(w.remove)
+        w.own()
+        conf = rules(w.w)
+        conf["http"] = {"max_pre_auth": 100, "max_connections": 100}
+        conf["rules"][1]["commands"]["allow"] = ["sleep {int}"]
+        conf["rules"][1]["limits"] = {"concurrency": 100}
+        svc = self.start(conf, world=w,
+                         before=("prlimit", "--nofile=400:400"))
+        kids, lost, got = svc.kids(), [], collections.Counter()
+
+        def one():
+            try:
+                r = svc.run("sleep", "2", timeout_=40 * SLOW)
+                got[r.status, r.code] += 1
+            except (EOFError, ConnectionError):
+                lost.append(1)  # there is no room for the connection either
+        for _ in range(2):
+            self.together([one] * 70)
+        self.eq(svc.kids(), kids, "none of them is new")
+        self.eq(set(got) - {(200, None), (503, "server.unavailable"),
+                            (503, "request.busy")}, set())
+        self.eq(min(got[200, None], got[503, "server.unavailable"]) > 0, True,
+                got)
+        self.ok(svc.run("sleep", "0"))
+
+    def together(self, calls):
+        threads = [threading.Thread(target=c) for c in calls]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
 
 
 class Memory(Case):
