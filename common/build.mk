@@ -10,8 +10,11 @@ PKGS = libevent_core libbsd-overlay libcap-ng libseccomp jansson
 WARN = -Wall -Wextra -Werror -Wshadow -Wpointer-arith -Wcast-qual \
 	-Wmissing-prototypes -Wstrict-prototypes -Wwrite-strings -Wundef \
 	-Wvla -Wno-unused-parameter -Wno-missing-field-initializers
+# indirect jumps land where the compiler meant, where the machine can do that
+BRANCH != case `${CC} -dumpmachine` in x86_64*) echo -fcf-protection=full ;; \
+	aarch64*) echo -mbranch-protection=standard ;; esac
 HARDEN = -O2 -g -fstack-protector-strong -fstack-clash-protection \
-	-fcf-protection=full -ftrivial-auto-var-init=zero -fno-common \
+	${BRANCH} -ftrivial-auto-var-init=zero -fno-common \
 	-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
 SANITIZE = -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all \
 	-fno-omit-frame-pointer -fno-common -DABX_SANITIZE
