@@ -186,6 +186,7 @@ void
 facts_clear(struct facts *f)
 {
 	free(f->path);
+	strlist_clear(&f->via);
 	memset(f, 0, sizeof(*f));
 }
 
@@ -200,6 +201,7 @@ facts_put(struct wbuf *w, const struct facts *f)
 	wput_u8(w, f->kind);
 	wput_u16(w, f->missing);
 	wput_u8(w, f->symlink);
+	strlist_put(w, &f->via);
 	wput_u32(w, f->mode);
 	wput_u32(w, f->nlink);
 	wput_u64(w, f->size);
@@ -209,12 +211,17 @@ facts_put(struct wbuf *w, const struct facts *f)
 	wput_u64(w, f->ino);
 }
 
+static int
+place_ok(const char *path)
+{
+	return path[0] == '/' && rel_ok(path + 1, 255);
+}
+
 /* Where a walk ended, if that is known. */
 static int
 ended_ok(const struct facts *f)
 {
-	return f->path[0] == '\0' ||
-	       (f->path[0] == '/' && rel_ok(f->path + 1, 255));
+	return f->path[0] == '\0' || place_ok(f->path);
 }
 
 /* What can be known of facts without the file system: the path is canonical,
@@ -236,6 +243,8 @@ facts_ok(const struct facts *f)
 int
 facts_get(struct rbuf *r, struct facts *f)
 {
+	size_t i;
+
 	memset(f, 0, sizeof(*f));
 	f->status = rget_u8(r);
 	f->err = (int32_t)rget_u32(r);
@@ -245,6 +254,7 @@ facts_get(struct rbuf *r, struct facts *f)
 	f->kind = rget_u8(r);
 	f->missing = rget_u16(r);
 	f->symlink = (uint8_t)rget_bool(r);
+	strlist_get(r, &f->via, FACTS_VIA_MAX, ABX_PATH_MAX);
 	f->mode = rget_u32(r);
 	f->nlink = rget_u32(r);
 	f->size = rget_u64(r);
@@ -255,6 +265,9 @@ facts_get(struct rbuf *r, struct facts *f)
 		r->err = 1;
 	if (!r->err && !(f->status == FS_OK ? facts_ok(f) : ended_ok(f)))
 		r->err = 1;
+	for (i = 0; !r->err && i < f->via.n; i++)
+		if (!place_ok(f->via.v[i]))
+			r->err = 1;
 	GET_END(r, f, facts_clear);
 }
 

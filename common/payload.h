@@ -50,24 +50,28 @@ void mtime_get(struct rbuf *, int64_t *, uint32_t *);
 enum facts_status { FS_OK = 0, FS_OUTSIDE, FS_INVALID, FS_ERRNO };
 enum facts_kind { FK_MISSING = 0, FK_FILE, FK_DIR, FK_LINK, FK_OTHER };
 struct facts {
-	uint8_t status;	  /* enum facts_status; the rest only with FS_OK,
-			   * path and symlink where they are known */
-	int32_t err;	  /* errno with FS_ERRNO; with FS_OK that of
-			   * an open that RESOLVE_OPEN wanted, else 0 */
-	char *path;	  /* canonical absolute path; where the walk ended
-			   * when it could not go on, else "" */
-	uint8_t ref;	  /* index into the asking rootrefs: where it lies */
-	uint16_t rel;	  /* bytes of path that spell that root (and sub) */
-	uint8_t kind;	  /* enum facts_kind of the last component */
-	uint16_t missing; /* trailing components that do not exist */
-	uint8_t symlink;  /* a component below the root was a link */
-	uint32_t mode;	  /* permission bits, 07777 */
+	uint8_t status;	    /* enum facts_status; the rest only with FS_OK,
+			     * path and symlink where they are known */
+	int32_t err;	    /* errno with FS_ERRNO; with FS_OK that of
+			     * an open that RESOLVE_OPEN wanted, else 0 */
+	char *path;	    /* canonical absolute path; where the walk ended
+			     * when it could not go on, else "" */
+	uint8_t ref;	    /* index into the asking rootrefs: where it lies */
+	uint16_t rel;	    /* bytes of path that spell that root (and sub) */
+	uint8_t kind;	    /* enum facts_kind of the last component */
+	uint16_t missing;   /* trailing components that do not exist */
+	uint8_t symlink;    /* a component below the root was a link */
+	struct strlist via; /* canonical places that only links led to and
+			     * that the walk left again; of one below another
+			     * the lower one */
+	uint32_t mode;	    /* permission bits, 07777 */
 	uint32_t nlink;
 	uint64_t size;
 	int64_t mtime; /* seconds */
 	uint32_t mtime_ns;
 	uint64_t dev, ino;
 };
+#define FACTS_VIA_MAX 64 /* places that one walk may leave */
 void facts_clear(struct facts *);
 void facts_put(struct wbuf *, const struct facts *);
 int facts_get(struct rbuf *, struct facts *);

@@ -39,6 +39,7 @@ link_ok(const struct sight *s, const char *path, int missing)
 	struct rootref refs[ABX_MAX_ROOTREFS];
 	char copy[ABX_PATH_MAX + 1];
 	struct facts f;
+	size_t i;
 	int ok;
 
 	if ((s->flags & PF_NOSYMLINKS) != 0 || s->nrefs > nitems(refs) ||
@@ -51,6 +52,8 @@ link_ok(const struct sight *s, const char *path, int missing)
 		return 0;
 	ok = f.status == FS_OK && !deny_covers(&s->deny, f.path) &&
 	     (missing || f.missing == 0);
+	for (i = 0; ok && i < f.via.n; i++)
+		ok = !deny_covers(&s->deny, f.via.v[i]);
 	facts_clear(&f);
 	return ok;
 }

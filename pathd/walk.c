@@ -32,6 +32,7 @@ struct walk {
 	struct stat st; /* of fd */
 	unsigned links, missing;
 	int symlink;
+	struct strlist via;
 	size_t len;
 	char *next; /* into rest */
 	char path[ABX_PATH_MAX + 1];
@@ -225,6 +226,37 @@ squeeze(char *path)
 	*out = '\0';
 }
 
+/* dir is path or above it. */
+static int
+above(const char *dir, const char *path)
+{
+	return after(path, dir) != NULL;
+}
+
+/*
+ * The walk is about to leave path: that there was something is for policy to
+ * judge like a place where a walk ends.  What the caller's own words lead
+ * through was judged by them, and what is above another place with it.  FS_OK,
+ * or the walk ends here.
+ */
+static int
+walk_leave(struct walk *w, struct facts *f)
+{
+	size_t i;
+
+	if (above(w->path, w->item->path))
+		return FS_OK;
+	for (i = 0; i < w->via.n; i++)
+		if (above(w->path, w->via.v[i]))
+			return FS_OK;
+	if (w->via.n == FACTS_VIA_MAX)
+		return FS_INVALID;
+	if (strlist_add(&w->via, w->path, w->len) == 0)
+		return FS_OK;
+	f->err = ENOMEM;
+	return FS_ERRNO;
+}
+
 /* Put a link's target in front of what is still to be walked. */
 static int
 walk_link(struct walk *w, int link, struct facts *f)
@@ -274,7 +306,7 @@ walk_up(struct walk *w, struct facts *f)
 {
 	size_t top = strlen(w->root->path);
 	char *slash;
-	int fd;
+	int fd, rc;
 
 	if (w->len <= w->base)
 		return FS_OUTSIDE;
@@ -282,6 +314,8 @@ walk_up(struct walk *w, struct facts *f)
 		f->err = w->missing > 0 ? ENOENT : ENOTDIR;
 		return FS_ERRNO;
 	}
+	if ((rc = walk_leave(w, f)) != FS_OK)
+		return rc;
 	slash = strrchr(w->path + top, '/');
 	*slash = '\0';
 	w->len = (size_t)(slash - w->path);
@@ -316,9 +350,15 @@ walk_through(
     struct walk *w, int link, const char *name, size_t n, struct facts *f)
 {
 	char at[NAME_MAX + 1];
+	size_t len = w->len;
 	int rc;
 
 	memcpy(at, name, n);
+	at[n] = '\0';
+	if ((rc = walk_append(w, at, n)) != FS_OK ||
+	    (rc = walk_leave(w, f)) != FS_OK)
+		return rc;
+	w->path[w->len = len] = '\0';
 	rc = walk_link(w, link, f);
 	if (rc != FS_OK)
 		(void)walk_append(w, at, n);
@@ -430,10 +470,12 @@ walk_slow(const struct walk_roots *roots, const struct resolve_item *it,
 	w.fd = -1;
 	w.links = w.missing = 0;
 	w.symlink = 0;
+	memset(&w.via, 0, sizeof(w.via));
 	f->status = (uint8_t)walk_enter(&w, it->path);
 	while (f->status == FS_OK && *w.next != '\0')
 		f->status = (uint8_t)walk_step(&w, f);
 	rc = f->status == FS_OK ? walk_facts(&w, f) : walk_ended(&w, f);
+	f->via = w.via;
 	if (rc == 0 && f->status == FS_OK && w.missing == 0 && fd != NULL) {
 		*fd =
 		    w.fd == w.root->fd ? fcntl(w.fd, F_DUPFD_CLOEXEC, 3) : w.fd;

@@ -105,6 +105,26 @@ root_missing(const struct plan_item *item, const struct facts *f)
 	return f->missing > n;
 }
 
+/* Places that a walk came to by links and left again must be as good as those
+ * where walks end, or it would tell that they are there. */
+static enum code
+via_admit(const struct policy *p, const struct pscope *s, const struct facts *f)
+{
+	const char *path;
+	size_t i;
+
+	for (i = 0; i < f->via.n; i++) {
+		path = f->via.v[i];
+		if (!ceiling_admits(p, path))
+			return C_POL_PATH_NOT_ALLOWED;
+		if (s->nosymlinks)
+			return C_POL_SYMLINK_DENIED;
+		if (pglobs_cover(p, &s->deny, s->roots, s->nroots, path))
+			return C_POL_PATH_DENIED;
+	}
+	return C_OK;
+}
+
 /* A walk that did not come to its end: where it ended must be as good as any
  * other place, or the reason would tell what is there. */
 static enum code
@@ -133,7 +153,8 @@ path_admit(const struct policy *p, const struct pscope *s,
 	/* Without facts the path's own spelling has to do. */
 	if (f->status != FS_OK && !ceiling_admits(p, item->path))
 		return C_POL_PATH_NOT_ALLOWED;
-	if (f->status != FS_OK && (code = ended_admit(p, s, f)) != C_OK)
+	if ((code = via_admit(p, s, f)) != C_OK ||
+	    (f->status != FS_OK && (code = ended_admit(p, s, f)) != C_OK))
 		return code;
 	switch (f->status) {
 	case FS_OK:

@@ -164,7 +164,7 @@ word_ok_cb(void *arg, size_t word)
 	    path_admit(w->p, cand_cwd(w->cand), &w->plan->items[item], f,
 		w->call->op, 0) != C_OK)
 		return 0;
-	return !deny_path(w->p, w->call->op, priv, f->path, &rule) &&
+	return !deny_found(w->p, w->call->op, priv, f, &rule) &&
 	       !climbs_from_link(w, priv->cmd.words.v[word]);
 }
 

@@ -92,8 +92,7 @@ cwd_admit(const struct decider *de, const struct pcand *cand)
 	if (code != C_OK || cand->cwd.item < 0)
 		return code;
 	f = &de->facts[cand->cwd.item];
-	if (f->path != NULL && f->path[0] != '\0' &&
-	    deny_path(de->p, de->call->op, de->priv, f->path, &rule))
+	if (deny_found(de->p, de->call->op, de->priv, f, &rule))
 		return C_POL_PATH_DENIED;
 	return C_OK;
 }

@@ -121,18 +121,29 @@ deny_facts(const struct policy *p, const struct call *c,
 	size_t i;
 
 	for (i = 0; i < plan->nitems; i++) {
-		/* also where a walk ended, or the reason would tell what is
-		 * there */
-		if (priv->uses[i] == 0 || facts[i].path == NULL ||
-		    facts[i].path[0] == '\0')
-			continue;
-		if (!deny_path(p, c->op, priv, facts[i].path, rule))
+		if (priv->uses[i] == 0 ||
+		    !deny_found(p, c->op, priv, &facts[i], rule))
 			continue;
 		*param =
 		    priv->values[__builtin_ctzll(priv->uses[i])].param->name;
 		return C_POL_PATH_DENIED;
 	}
 	return C_OK;
+}
+
+int
+deny_found(const struct policy *p, uint16_t op, const struct plan_priv *priv,
+    const struct facts *f, long *rule)
+{
+	size_t i;
+
+	/* also where a walk ended, or what it left again, or the answer would
+	 * tell what is there */
+	for (i = 0; i < f->via.n; i++)
+		if (deny_path(p, op, priv, f->via.v[i], rule))
+			return 1;
+	return f->path != NULL && f->path[0] != '\0' &&
+	       deny_path(p, op, priv, f->path, rule);
 }
 
 int

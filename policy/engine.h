@@ -364,6 +364,10 @@ enum code deny_static(
  * *rule is the rule or -1. */
 int deny_path(const struct policy *, uint16_t op, const struct plan_priv *,
     const char *path, long *rule);
+/* The same for all places that facts speak of: where the path lies, or where
+ * its walk ended, and what that went through. */
+int deny_found(const struct policy *, uint16_t op, const struct plan_priv *,
+    const struct facts *, long *rule);
 /* Path arguments as they really lie. */
 enum code deny_facts(const struct policy *, const struct call *,
     const struct plan *, const struct facts *, long *rule, const char **param);

@@ -177,6 +177,52 @@ class Scope(Files):
         self.eq(self.names() & {"vault", ".env", "to-vault", "to-env"},
                 set(), "denied entries are listed")
 
+    def test_through_denied_and_out(self):
+        """A link through a denied place and out again: whether the place is
+        there, or what it is, shows nowhere."""
+        w = self.world
+        w.put("w/thr/x", "x")
+        for kind, there in (("d", True), ("f", True), ("n", False)):
+            if kind == "d":
+                w.put("w/thr/d/.env/deep/y", MARKER)
+                w.link("w/thr/d/.env/back", "../../x")
+                w.link("w/thr/d/.env/abs", w / "w/thr/x")
+            elif there:
+                w.put("w/thr/f/.env", MARKER)
+            else:
+                os.mkdir(w / "w/thr/n")
+            for name, target in (
+                    ("up", ".env/../../x"), ("deep", ".env/deep/../../../x"),
+                    ("dir", ".env/../.."), ("back", ".env/back"),
+                    ("abs", ".env/abs"), ("new", ".env/../none"),
+                    ("out", ".env/../../../../outside/secret.txt"),
+                    ("spelled", w.w + f"/thr/{kind}/.env/../../x"),
+                    ("hop", "up")):
+                w.link(f"w/thr/{kind}/{name}", target)
+        w.own("w")
+        for name in ("up", "deep", "dir", "dir/x", "back", "abs", "new", "out",
+                     "spelled", "hop"):
+            with self.subTest(name):
+                for kind in "dfn":
+                    self.everywhere_but_links(f"thr/{kind}/{name}")
+        for kind in "dfn":
+            self.eq(self.names(f"thr/{kind}"), set(), "what is listed")
+        self.eq(w.get("w/thr/x"), b"x")
+
+    def everywhere_but_links(self, path):
+        """As everywhere, but what acts on the link itself."""
+        svc = self.svc
+        for r in (svc.stat(path), svc.list(path), svc.download(path),
+                  svc.upload(path, b"y"),
+                  svc.rpc("files.mkdir", {"path": path}),
+                  svc.rpc("core.check", {"op": "files.stat",
+                                         "args": {"path": path}})):
+            if r.status == 200:
+                self.eq((r.json["allowed"], r.json["code"]),
+                        (False, "policy.path_denied"), path)
+            else:
+                self.refused(r, 403, "policy.path_denied", what=path)
+
     def test_T014_limits_and_nul(self):
         long = "/" + "/".join(["a" * 200] * 25)
         for path in ("x" * 4097, long, "a/" * 300 + "b", "/" * 5000 + "x"):

@@ -58,6 +58,7 @@ enum lie {
 	LIE_REL_WITHIN,
 	LIE_HUGE,
 	LIE_MISSING,
+	LIE_VIA,
 	LIE_COUNT
 };
 
@@ -75,6 +76,7 @@ static const struct {
     [LIE_REL_WITHIN] = {"a root that ends within a name", 1},
     [LIE_HUGE] = {"a file larger than files can be", 1},
     [LIE_MISSING] = {"more missing names than the path has", 1},
+    [LIE_VIA] = {"a place on the way that is no path", 1},
 };
 
 static void
@@ -116,6 +118,8 @@ lie(struct facts *f, enum lie which)
 		f->size = 1ULL << 63;
 	if (which == LIE_MISSING)
 		f->missing = 300;
+	if (which == LIE_VIA && strlist_add(&f->via, "/a/../b", 7) == -1)
+		die("malloc");
 }
 
 static void

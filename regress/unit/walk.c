@@ -195,6 +195,104 @@ test_components(void **state)
 	check_rows(1);
 }
 
+/* What a walk went through by links and left again, lowest places only. */
+static void
+test_via(void **state)
+{
+	static const struct {
+		const char *path, *via; /* below w; "" for none */
+		enum facts_status status;
+	} t[] = {
+	    {"a", "", FS_OK},
+	    {"in", "", FS_OK},
+	    {"ld/back", "w/d/back", FS_OK}, /* d/back is not what was asked */
+	    {"d/back", "", FS_OK},
+	    {"hop2", "w/in", FS_OK},
+	    {"out-in", "w/d/deep/deeper", FS_OK},
+	    {"out-in/x", "w/d/deep/deeper", FS_ERRNO},
+	    {"out-in-abs", "w/d/deep", FS_OK},
+	    {"by-link", "w/d/deep/abs", FS_OK},
+	    {"twice", "w/d/deep w/e", FS_OK},
+	    {"left", "w/d", FS_OUTSIDE},
+	    {"no-dir", "", FS_ERRNO},
+	    {"loop", "", FS_INVALID},
+	};
+	struct rootref ref = {0, ""};
+	struct resolve_item it = {.refs = &ref, .nrefs = 1};
+	char got[4096], one[64];
+	struct facts f;
+	struct tmp tmp;
+	size_t i, k;
+
+	tmp_new(&tmp);
+	fill(&tmp);
+	make_dir(&tmp, "w/d/deep");
+	make_dir(&tmp, "w/d/deep/deeper");
+	make_dir(&tmp, "w/e");
+	make_link(&tmp, "w/hop2", "in");
+	make_link(&tmp, "w/out-in", "d/deep/deeper/../../../a");
+	make_link(&tmp, "w/out-in-abs", at(&tmp, "w/d/deep/../../a"));
+	make_link(&tmp, "w/d/deep/abs", at(&tmp, "w/a"));
+	make_link(&tmp, "w/by-link", "d/deep/abs");
+	make_link(&tmp, "w/twice", "d/deep/../../e/../a");
+	make_link(&tmp, "w/left", "d/../../out/secret");
+	make_link(&tmp, "w/no-dir", "none/../a");
+	for (i = 0; i < nitems(t); i++) {
+		snprintf(one, sizeof(one), "w/%s", t[i].path);
+		it.path = strdup(at(&tmp, one));
+		assert_int_equal(
+		    walk_resolve(&tmp.pd.roots, &it, WALK_FACTS, &f, NULL), 0);
+		assert_int_equal(f.status, t[i].status);
+		for (k = 0, got[0] = '\0'; k < f.via.n; k++) {
+			strlcat(got, k > 0 ? " w" : "w", sizeof(got));
+			strlcat(
+			    got, f.via.v[k] + strlen(tmp.root), sizeof(got));
+		}
+		assert_string_equal(got, t[i].via);
+		facts_clear(&f);
+		free(it.path);
+	}
+	tmp_free(&tmp);
+}
+
+/* A walk ends where it would leave more places than can be told. */
+static void
+test_via_bound(void **state)
+{
+	struct rootref ref = {0, ""};
+	struct resolve_item it = {.refs = &ref, .nrefs = 1};
+	char name[32], text[4096] = "";
+	struct facts f;
+	struct tmp t;
+	int i;
+
+	tmp_new(&t);
+	for (i = 0; i < FACTS_VIA_MAX + 1; i++) {
+		snprintf(name, sizeof(name), "w/d%d", i);
+		make_dir(&t, name);
+		snprintf(name, sizeof(name), "d%d/../", i);
+		strlcat(text, name, sizeof(text));
+	}
+	make_link(&t, "w/many", text);
+	make_link(&t, "w/most", strchr(text, '/') + 4);
+	roots_open(&t.pd.roots);
+	it.path = strdup(at(&t, "w/most"));
+	assert_int_equal(walk_resolve(&t.pd.roots, &it, 0, &f, NULL), 0);
+	assert_int_equal(f.status, FS_OK);
+	assert_int_equal(f.via.n, FACTS_VIA_MAX);
+	facts_clear(&f);
+	free(it.path);
+	it.path = strdup(at(&t, "w/many"));
+	assert_int_equal(walk_resolve(&t.pd.roots, &it, 0, &f, NULL), 0);
+	assert_int_equal(f.status, FS_INVALID);
+	assert_int_equal(f.via.n, FACTS_VIA_MAX);
+	snprintf(name, sizeof(name), "w/d%d", FACTS_VIA_MAX);
+	assert_string_equal(f.path, at(&t, name));
+	facts_clear(&f);
+	free(it.path);
+	tmp_free(&t);
+}
+
 /* Walk with WALK_READ or WALK_DIR: the descriptor or -1. */
 static int
 want(const struct tmp *t, const char *path, enum walk_want w, struct facts *f)
@@ -405,6 +503,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_openat2),
 	    cmocka_unit_test(test_components),
+	    cmocka_unit_test(test_via),
+	    cmocka_unit_test(test_via_bound),
 	    cmocka_unit_test(test_open),
 	    cmocka_unit_test(test_unreadable),
 	    cmocka_unit_test(test_refs),
