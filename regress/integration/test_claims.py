@@ -760,3 +760,45 @@ class Shell(Case):
         finally:
             p.terminate()
             p.wait(10)
+
+
+class Codes(Case):
+    """Codes that no other test asks for."""
+
+    @classmethod
+    def conf(cls, w):
+        return {"allow_lint_errors": True, "rules": [
+            {"allow": ["core.*", "group:files"], "paths": w.w},
+            {"allow": "commands.run", "commands": {
+                "allow": ["sh -c ..."], "cwd": [w.w, w.r]}},
+            {"allow": "net.fetch", "urls": {"hosts": ["a.example"]}},
+            {"deny": "net.fetch", "urls": ["*.evil.example"]}]}
+
+    def test_a_result_too_large_to_keep(self):
+        args = {"argv": ["sh", "-c", "echo x >>ran; head -c 100000 /dev/zero"
+                         " | tr '\\0' x"]}
+        key = {"Idempotency-Key": "large"}
+        r = self.ok(self.svc.rpc("commands.run", args, headers=key))
+        self.eq(len(r.json["stdout"]), 100000)
+        self.refused(self.svc.rpc("commands.run", args, headers=key), 409,
+                     "idempotency.result_gone")
+        self.eq(self.world.get("w/ran"), b"x\n")
+
+    def test_a_link_above_a_protected_name(self):
+        os.makedirs(self.world / "r/elsewhere")
+        os.makedirs(self.world / "r/repo/.git/hooks")
+        os.symlink("../../elsewhere", self.world / "r/repo/.git/modules")
+        self.world.own()
+        r = self.svc.rpc("commands.run", {"argv": ["sh", "-c", ":"],
+                                          "cwd": self.world.r})
+        self.refused(r, 403, "sandbox.protect_symlink")
+
+    def test_urls(self):
+        """No operation takes one yet; what a deny says holds already."""
+        for url, code in (("https://x.evil.example/", "policy.url_denied"),
+                          ("https://a.example/", "op.not_enabled")):
+            r = self.ok(self.svc.rpc("core.check", {
+                "op": "net.fetch", "args": {"url": url}}))
+            self.eq((r.json["allowed"], r.json["code"]), (False, code))
+        self.refused(self.svc.rpc("net.fetch", {"url": "https://a.example/"}),
+                     404, "op.not_enabled")

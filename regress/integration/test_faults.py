@@ -14,8 +14,9 @@ import sys
 import tarfile
 import threading
 import time
+import unittest
 
-from abxtest import (SLOW, Case, Conn, World, Wrong, comm, family,
+from abxtest import (LONG, SLOW, Case, Conn, World, Wrong, comm, family,
                      hardened_only, needs_root, proc_stat, quoted, status,
                      still_there, timeout, until)
 
@@ -409,6 +410,17 @@ class Sick(Case):
         self.eq(bool(until(5 * SLOW, lambda: f"{self.w.dir}/share: a file "
                            "system below it may be slow" in svc.logged())), True)
         self.hang(svc, "share/nfs")
+
+    @unittest.skipUnless(LONG, "takes a minute")
+    @timeout(150)
+    def test_a_hang_ends(self):
+        svc = self.serve()
+        svc.rough = True
+        path = self.w / "sick/stuck/hang"
+        for r in (svc.stat(path, timeout=120), svc.list(path, timeout=120)):
+            self.refused(r, 504, "fs.timeout")
+            self.among(round(r.secs / 10) * 10, (60, 70))
+            self.ok(svc.stat("a.txt"))
 
     def hang(self, svc, where):
         svc.rough = True  # those that hang are killed at the end
