@@ -97,7 +97,7 @@ MONITOR_SRC = monitor/main.c monitor/filter.c monitor/gate.c monitor/req.c \
 	monitor/idem.c monitor/host.c monitor/proc.c monitor/proc_ops.c \
 	monitor/proctab.c monitor/wstab.c monitor/wsfile.c \
 	monitor/workspace.c monitor/ws_work.c monitor/ws_ops.c monitor/peerid.c monitor/load.c \
-	monitor/confset.c monitor/conffile.c monitor/confdirs.c
+	monitor/confset.c monitor/confwire.c monitor/conffile.c monitor/confdirs.c
 
 ABXD_SRC = monitor/abxd.c monitor/parent.c monitor/child.c \
 	monitor/reload.c monitor/boot.c monitor/spawn.c \
@@ -112,7 +112,8 @@ CTL_SRC = monitor/ctl/main.c monitor/ctl/show.c monitor/ctl/check.c \
 	monitor/ctl/sse.c monitor/ctl/bar.c monitor/ctl/ls.c \
 	monitor/ctl/get.c monitor/ctl/put.c monitor/ctl/change.c \
 	monitor/ctl/run.c monitor/ctl/run_follow.c monitor/ctl/top.c \
-	monitor/confset.c monitor/conffile.c monitor/confdirs.c \
+	monitor/confset.c monitor/confwire.c monitor/conffile.c \
+	monitor/confdirs.c \
 	pathd/walk.c pathd/beneath.c common/cg.c
 
 # Pure parts of the programs that the unit tests link.

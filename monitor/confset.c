@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "monitor/confdirs.h"
+#include "monitor/confwire.h"
 #include "policy/model.h"
 
 const char *
@@ -193,6 +194,8 @@ compile(struct confset *cs)
 			return -1;
 	check_roots(cs);
 	policy_examples(cs->conf, cs->policy, &cs->found);
+	if (confwire_boot(&cs->boot, cs) == -1 || confwire_check(cs) == -1)
+		return -1;
 	return cs->found.nomem ? -1 : 0;
 }
 
@@ -234,6 +237,7 @@ confset_clear(struct confset *cs)
 {
 	policy_free(cs->policy);
 	conf_free(cs->conf);
+	boot_clear(&cs->boot);
 	strlist_clear(&cs->protect);
 	findings_clear(&cs->found);
 	conffile_clear(&cs->files);

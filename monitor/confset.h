@@ -9,6 +9,7 @@
 #ifndef ABX_CONFSET_H
 #define ABX_CONFSET_H
 
+#include "common/payload.h"
 #include "monitor/conffile.h"
 #include "policy/policy.h"
 
@@ -28,6 +29,7 @@ struct confset {
 	struct conf *conf;	/* NULL when nothing usable came out */
 	struct policy *policy;	/* NULL unless it could be started */
 	struct strlist protect; /* directories that nobody may reach */
+	struct boot boot;	/* filled when there is a policy */
 };
 
 /* Read, parse, lint, check directories and users, compile.  0, also when the

@@ -14,9 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/hash.h"
 #include "common/log.h"
 #include "common/proc.h"
+#include "monitor/confwire.h"
 #include "monitor/mon.h"
 #include "monitor/proc.h"
 #include "monitor/workspace.h"
@@ -287,42 +287,15 @@ snap_fail(const char *why)
 void
 snap_configure_listener(void)
 {
-	const struct conf *c = mon.cur->conf;
-	struct lconf l = {0};
-	uint8_t mac[SHA256_LEN];
+	struct lconf l;
 	struct wbuf w;
-	size_t i;
 
-	memcpy(l.hmac_key, mon.hmac_key, sizeof(l.hmac_key));
-	if (c->ntokens > 0 &&
-	    (l.tokens = calloc(c->ntokens, sizeof(*l.tokens))) == NULL) {
+	if (confwire_listener(&l, mon.cur->conf, mon.hmac_key) == -1) {
 		/* it may not go on with the old one */
 		if (mon.listener != NULL)
 			mon_anew(mon.listener, msg_name(LM_CONF));
 		return;
 	}
-	for (i = 0; i < c->ntokens; i++) {
-		hmac_sha256(mon.hmac_key, sizeof(mon.hmac_key),
-		    c->tokens[i].digest, SHA256_LEN, mac);
-		l.tokens[l.ntokens++] =
-		    (uint32_t)mac[0] | (uint32_t)mac[1] << 8 |
-		    (uint32_t)mac[2] << 16 | (uint32_t)mac[3] << 24;
-	}
-	l.open = (uint8_t)(c->open_mode != 0);
-	l.anonymous = (uint8_t)(c->anonymous != 0);
-	l.anonymous_health = (uint8_t)(c->anonymous_health != 0);
-	l.has_peers = (uint8_t)(c->npeers > 0);
-	l.header_timeout_ms = c->header_timeout_ms;
-	l.head_deadline_ms = c->head_deadline_ms;
-	l.idle_timeout_ms = c->idle_timeout_ms;
-	l.shutdown_grace_ms = c->shutdown_grace_ms;
-	l.max_pre_auth = c->max_pre_auth;
-	l.max_connections = c->max_connections;
-	l.max_header_bytes = c->max_header_bytes;
-	l.max_request_bytes = c->max_request_bytes;
-	l.allowed_hosts = c->allowed_hosts; /* borrowed for the encoding */
-	l.allowed_origins = c->allowed_origins;
-	l.trusted_proxies = c->trusted_proxies;
 	wbuf_init(&w, IMSG_MAX_PAYLOAD);
 	lconf_put(&w, &l);
 	peer_must(mon.listener, LM_CONF, 0, -1, &w);

@@ -802,3 +802,43 @@ class Codes(Case):
             self.eq((r.json["allowed"], r.json["code"]), (False, code))
         self.refused(self.svc.rpc("net.fetch", {"url": "https://a.example/"}),
                      404, "op.not_enabled")
+
+
+class TooMuch(Case):
+    """What does not fit between the processes is found before anything is
+    started with it, and a reload keeps the old."""
+
+    CASES = {
+        "hosts": {"allowed_hosts": [f"h{i}.example" for i in range(1100)]},
+        "bytes": {"allowed_hosts": ["h" * 200 + str(i) for i in range(1000)]},
+        "proxies": {"trusted_proxies": [f"10.0.{i // 256}.{i % 256}"
+                                        for i in range(1100)]},
+        "dirs": {"protect_dirs": [f"/srv/p{i}" for i in range(300)]},
+        "names": {"sandbox": {"protect": [f"p{i}" for i in range(300)]}},
+        "sinks": {"audit": {"sinks": ["stderr"] * 20}},
+    }
+
+    @classmethod
+    def conf(cls, w):
+        return {"reload": "sighup",
+                "rules": [{"allow": "files.stat", "paths": w.w}]}
+
+    def test_found(self):
+        svc = self.svc
+        self.addCleanup(svc.write, svc.config)
+        for name, more in self.CASES.items():
+            config = {**svc.config, **more}
+            if "sandbox" in more:
+                config["sandbox"] = {**svc.config["sandbox"],
+                                     **more["sandbox"]}
+            svc.write(config)
+            for verb in ("check-config", "reload"):
+                p = subprocess.run(
+                    [f"{BUILD}/abxctl", "-f", svc.file, verb], env=svc.env,
+                    text=True, capture_output=True)
+                with self.subTest(name, verb=verb):
+                    self.eq(p.returncode, 2, p.stdout + p.stderr)
+                    self.assertIn(": error: config.too_large: ",
+                                  p.stdout + p.stderr)
+            self.ok(svc.get("/files/stat?path=a.txt"))
+        self.assertFalse("died" in svc.logged())
