@@ -61,6 +61,12 @@ box_kill(struct box *b)
 		(void)kill(b->bwrap, SIGKILL); /* not reaped, so it is ours */
 }
 
+const struct wbuf *
+box_seen(const struct box *b)
+{
+	return &b->key;
+}
+
 int
 box_err(const struct box *b)
 {

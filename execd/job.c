@@ -25,6 +25,7 @@
 #include "common/msg.h"
 #include "common/proc.h"
 #include "execd/clock.h"
+#include "execd/seen.h"
 #include "execd/session.h"
 
 #define START_MS 20000 /* from bubblewrap's start to the program's */
@@ -138,6 +139,7 @@ job_free(struct job *j)
 	chan_free(j->chan);
 	pump_free(j->pump);
 	wbuf_free(&j->held);
+	wbuf_free(&j->seen);
 	appeared_free(j->watch);
 	feed_free(j->feed);
 	spool_free(j->spool);
@@ -267,6 +269,20 @@ job_settle(struct job *j)
 	}
 }
 
+/* Why it could not be built: names that go elsewhere or nowhere since they were
+ * opened are somebody's doing, and not the sandbox's. */
+static void
+job_unbuilt(struct job *j)
+{
+	if (cgroup_oom(j->group) > 0)
+		job_fail(j, C_SBX_UNAVAILABLE, ENOMEM, "cgroup");
+	else if (j->ready.layers == 0 &&
+		 seen_changed(j->box != NULL ? box_seen(j->box) : &j->seen))
+		job_fail(j, C_POL_PATH_CHANGED, ESTALE, "bind");
+	else
+		job_fail(j, C_SBX_UNAVAILABLE, 0, "namespaces");
+}
+
 /* Is the sandbox gone?  Bubblewrap was reaped, the launcher's socket is at its
  * end, and so is the launcher: with PID 1 the kernel has ended all in it. */
 void
@@ -283,11 +299,7 @@ job_sandbox_gone(struct job *j)
 		/* the program may have run, and ended its own sandbox before
 		 * we heard of it: then it is lost, and not to be tried again */
 		if (j->probe || !j->sent || j->ready.layers == 0) {
-			if (cgroup_oom(j->group) > 0)
-				job_fail(
-				    j, C_SBX_UNAVAILABLE, ENOMEM, "cgroup");
-			else
-				job_fail(j, C_SBX_UNAVAILABLE, 0, "namespaces");
+			job_unbuilt(j);
 			return;
 		}
 		job_started(j, 0);

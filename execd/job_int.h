@@ -46,6 +46,7 @@ struct job {
 	struct box *box; /* the session's sandbox, while it has a place there */
 	int sent;	 /* the order to start the program */
 	int cancel;	 /* as soon as it is known to have started */
+	struct wbuf seen;	/* what it is to see, without a session */
 	struct appeared *watch; /* protected names that were not there */
 	struct wbuf held;	/* XL_RUN until GO */
 	struct cgroup *group;	/* NULL: none */

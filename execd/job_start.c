@@ -17,6 +17,7 @@
 #include "common/codes.h"
 #include "common/log.h"
 #include "common/msg.h"
+#include "execd/seen.h"
 #include "execd/session.h"
 
 #define START_MAX_MS 20000 /* of the probe */
@@ -259,6 +260,8 @@ job_sandbox(struct job *j, const struct profile_binds *b)
 {
 	struct sandbox sb = {0, -1, -1};
 
+	wbuf_init(&j->seen, SEEN_MAX);
+	seen_put(&j->seen, b);
 	if (jobs.conf.driver->run(b, cgroup_fd(j->group), &sb) == -1)
 		return -1;
 	j->bwrap = sb.pid;

@@ -385,12 +385,10 @@ cover_inner(
 	DIR *d;
 
 	dup = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dup == -1 && !unseen())
-		return 0; /* not readable for the command either */
-	if (dup == -1 || (d = fdopendir(dup)) == NULL) {
-		if (dup != -1)
-			close(dup);
-		errno = EMFILE; /* not that of too many repositories */
+	if (dup == -1) /* not readable for the command either */
+		return unseen() ? -1 : 0;
+	if ((d = fdopendir(dup)) == NULL) {
+		close(dup);
 		return -1;
 	}
 	while (rc == 0 && (de = readdir(d)) != NULL) {
@@ -502,6 +500,13 @@ protect_init(void)
 {
 	empty_open(&empty_dir, MOUNTS_EMPTY_DIR);
 	empty_open(&empty_file, MOUNTS_EMPTY_FILE);
+}
+
+int
+protect_is_empty(uint64_t dev, uint64_t ino)
+{
+	return (empty_dir.st.st_dev == dev && empty_dir.st.st_ino == ino) ||
+	       (empty_file.st.st_dev == dev && empty_file.st.st_ino == ino);
 }
 
 /* name in dir is what pathd found: cover it. */

@@ -37,6 +37,8 @@ ssize_t protect_way(struct profile_binds *, size_t i, char *rel);
 
 /* Start-up: open what covers are made of.  fatal on failure. */
 void protect_init(void);
+/* Is it one of these? */
+int protect_is_empty(uint64_t dev, uint64_t ino);
 /*
  * Cover what must not be seen below the bind b->v[i] (design: sandbox, "Deny
  * globs reach programs too"): an empty file or an empty directory lies where

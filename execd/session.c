@@ -19,9 +19,9 @@
 #include "common/msg.h"
 #include "execd/box.h"
 #include "execd/clock.h"
+#include "execd/seen.h"
 
 #define END_MS 20000 /* more than all clocks of what is to die */
-#define KEY_MAX (8 * 1024 * 1024)
 
 /* A question that waits until a session is empty. */
 struct waiter {
@@ -34,22 +34,6 @@ struct waiter {
 static struct waiter *waiters;
 
 /* ---- places ---- */
-
-/* Everything that makes two sandboxes differ, as bytes. */
-static void
-put_key(struct wbuf *w, const struct profile_binds *b)
-{
-	size_t i;
-
-	for (i = 0; i < b->n; i++) {
-		wput_str(w, b->v[i].inner);
-		wput_u8(w, b->v[i].rw);
-		wput_u8(w, b->v[i].cover);
-		wput_u8(w, b->v[i].git);
-		wput_u64(w, b->v[i].dev);
-		wput_u64(w, b->v[i].ino);
-	}
-}
 
 static struct box *
 find(const char *session, const struct wbuf *key)
@@ -71,8 +55,8 @@ session_join(struct job *j, const struct profile_binds *binds)
 	struct box *b;
 	int save;
 
-	wbuf_init(&key, KEY_MAX);
-	put_key(&key, binds);
+	wbuf_init(&key, SEEN_MAX);
+	seen_put(&key, binds);
 	if (key.err) {
 		wbuf_free(&key);
 		errno = ENOMEM;

@@ -43,6 +43,8 @@ void session_left(struct job *j);
 int box_gone(const struct box *);
 /* Kill the sandbox from outside, with all that runs in it. */
 void box_kill(struct box *);
+/* What it shows (seen.h). */
+const struct wbuf *box_seen(const struct box *);
 /* The pipe with bubblewrap's complaints, -1 when closed. */
 int box_err(const struct box *);
 /* A child of ours was reaped; 1 when it was the bubblewrap of one. */

@@ -5,6 +5,7 @@ import base64
 import json
 import os
 import pwd
+import random
 import signal
 import socket
 import subprocess
@@ -1210,6 +1211,42 @@ class Scopes(Case):
         self.eq(r["stdout"], "hello\n")
         self.eq((w.get("w/a.txt"), os.path.exists(w.w + "/new"),
                  os.listdir(w.w + "/sub")), (b"hello\n", False, ["b.txt"]))
+
+    @timeout(90)
+    def test_a_cwd_that_goes_while_the_sandbox_is_built(self):
+        """Somebody's doing, and said so: nothing is wrong with sandboxes."""
+        w = World()
+        self.addCleanup(w.remove)
+        w.own()
+        svc = self.start({"rules": [{"allow": "commands.run", "commands": {
+            "allow": ["pwd"], "cwd": w.w}}]}, world=w)
+        done, seen = threading.Event(), set()
+
+        def swap(i=0):
+            while not done.is_set():
+                w.put("w/d/x")
+                os.chmod(w / "w/d", 0o777)
+                time.sleep(random.uniform(0, 0.03))
+                os.unlink(w / "w/d/x")
+                (os.rename, os.rmdir)[i % 2](*(w / f"w/{n}" for n in (
+                    "d", f"gone{i}")[:2 - i % 2]))
+                i += 1
+        t = threading.Thread(target=swap)
+        t.start()
+        try:
+            end = time.monotonic() + 20 * SLOW
+            while ("policy.path_changed" not in seen or len(seen) < 40) and \
+                    time.monotonic() < end:
+                r = svc.run("pwd", cwd="d")
+                self.among((r.status, r.code), (
+                    (200, None), (404, "fs.not_found"),
+                    (403, "policy.path_changed")))
+                seen |= {r.code, len(seen)}
+        finally:
+            done.set()
+            t.join()
+        self.eq("policy.path_changed" in seen, True)
+        self.ok(svc.run("pwd"))
 
     def test_no_cwd(self):
         svc = self.start({"rules": [{"allow": "commands.run", "commands": {
