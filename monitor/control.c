@@ -30,10 +30,12 @@ struct client {
 	struct chan *chan;
 	uid_t uid;
 	uint64_t waiting; /* id of a reload that is to be answered, 0: none */
+	uint32_t ticket;  /* which one: the first that began after this */
 };
 
 static struct client *clients;
 static size_t nclients;
+static uint32_t last_ticket;
 static struct event *accept_ev;
 
 static void
@@ -117,12 +119,20 @@ verb_top(struct client *c, uint64_t id)
 static void
 verb_reload(struct client *c, uint64_t id)
 {
-	if (mon.next != NULL || c->waiting != 0 ||
-	    proc_tell(PC_RELOAD, -1, NULL, 0) == -1) {
+	struct wbuf w;
+	int rc = -1;
+
+	wbuf_init(&w, 16);
+	wput_u32(&w, last_ticket + 1);
+	if (c->waiting == 0 && !w.err)
+		rc = proc_tell(PC_RELOAD, -1, w.p, w.len);
+	wbuf_free(&w);
+	if (rc == -1) {
 		reply(c, id, 0,
-		    json_pack("{s:s}", "error", "another reload is under way"));
+		    json_pack("{s:s}", "error", "no more can be asked for"));
 		return;
 	}
+	c->ticket = ++last_ticket;
 	c->waiting = id;
 }
 
@@ -294,12 +304,12 @@ control_init(int fd)
 }
 
 void
-control_reloaded(int ok, const char *text)
+control_reloaded(uint32_t ticket, int ok, const char *text)
 {
 	struct client *c;
 
 	for (c = clients; c != NULL; c = c->next) {
-		if (c->waiting == 0)
+		if (c->waiting == 0 || c->ticket > ticket)
 			continue;
 		reply(c, c->waiting, ok,
 		    json_pack("{s:s}", ok ? "revision" : "error", text));

@@ -289,35 +289,44 @@ static int
 snapshot(const struct imsg *m)
 {
 	struct rbuf r;
-	uint32_t epoch;
+	uint32_t epoch, ticket;
 	uint8_t need;
 	const char *why;
 	int first = mon.cur == NULL;
 
 	rbuf_init(&r, m->payload, m->len);
 	epoch = rget_u32(&r);
+	ticket = rget_u32(&r);
 	need = rget_u8(&r);
 	if (rget_end(&r) == -1)
 		return -1;
-	if (snap_load(m->fd, epoch, need, &why) == 0) {
+	if (snap_load(m->fd, epoch, ticket, need, &why) == 0) {
 		if (!first)
 			snap_worker_ready();
 		return 0;
 	}
 	if (first)
 		fatalx("%s", why);
-	snap_fail(why);
+	snap_fail(epoch, ticket, why);
 	return 0;
 }
 
 static int
 reload_fail(const struct imsg *m)
 {
+	uint32_t epoch, ticket;
 	char why[1024];
+	struct rbuf r;
 
-	snprintf(
-	    why, sizeof(why), "%.*s", (int)m->len, (const char *)m->payload);
-	snap_fail(why);
+	rbuf_init(&r, m->payload, m->len);
+	epoch = rget_u32(&r);
+	ticket = rget_u32(&r);
+	if (r.err)
+		return -1;
+	snprintf(why, sizeof(why), "%.*s", (int)r.len, (const char *)r.p);
+	/* that of a snapshot may have crossed what became of it */
+	if (epoch == 0 || (mon.next != NULL && mon.next->epoch == epoch))
+		snap_fail(epoch, ticket, why);
 	return 0;
 }
 

@@ -41,6 +41,7 @@ struct peer {
 struct snap {
 	unsigned refs;
 	uint32_t epoch;
+	uint32_t ticket; /* of the last who asked before it was read */
 	struct conf *conf;
 	struct policy *policy;
 	char revision[65];
@@ -130,9 +131,11 @@ void mon_tell_child(uint16_t type, const struct peer *);
 
 /* snap.c */
 /* Read and compile a sealed policy: 0 and mon.next (at start mon.cur) is set,
- * or -1 with *why, a constant.  need: bits of enum snap_need. */
+ * or -1 with *why, a constant.  ticket: see control_reloaded; need: bits of
+ * enum snap_need. */
 enum snap_need { NEED_PATHD = 1, NEED_EXECD = 2 };
-int snap_load(int fd, uint32_t epoch, unsigned need, const char **why);
+int snap_load(
+    int fd, uint32_t epoch, uint32_t ticket, unsigned need, const char **why);
 struct snap *snap_ref(struct snap *);
 void snap_unref(struct snap *);
 /* A principal that this configuration does not know. */
@@ -141,8 +144,9 @@ int snap_vanished(const struct snap *, const struct principal *);
 void snap_connect(struct peer *);
 /* A worker answered: announce the start, or go over to the next snapshot. */
 void snap_worker_ready(void);
-/* The next snapshot cannot be used: tell why and keep the present one. */
-void snap_fail(const char *why);
+/* The snapshot with that epoch cannot be used (0: there is none): tell why and
+ * keep the present one. */
+void snap_fail(uint32_t epoch, uint32_t ticket, const char *why);
 /* Send the listener its part of the present configuration. */
 void snap_configure_listener(void);
 
@@ -301,8 +305,9 @@ void idem_end(struct req *);
 /* control.c: abxctl's socket. */
 /* Take the listening control socket. */
 void control_init(int fd);
-/* A reload ended: answer those who wait for it. */
-void control_reloaded(int ok, const char *text);
+/* A reload ended: answer those who asked before it began, whose tickets are
+ * not above its own. */
+void control_reloaded(uint32_t ticket, int ok, const char *text);
 /* top.c: what is going on, as JSON in a new string; NULL out of memory. */
 char *top_text(void);
 /* Likewise the sessions whose workspaces are kept. */

@@ -88,6 +88,8 @@ announce(struct parent *p)
 		close(p->daemon_pipe);
 		p->daemon_pipe = -1;
 	}
+	if (p->again)
+		reload_begin(p);
 }
 
 /* Let clients in: the listener is connected last, when the monitor has its
@@ -149,6 +151,7 @@ monitor_ready(struct parent *p)
 	name_sessions(p);
 	wbuf_init(&w, 16);
 	wput_u32(&w, p->epoch);
+	wput_u32(&w, 0);
 	wput_u8(&w, 0);
 	if (w.err ||
 	    chan_send(m->chan, PC_SNAPSHOT, 0, p->policy, w.p, w.len) == -1)
@@ -248,6 +251,19 @@ reloaded(struct parent *p, const struct imsg *m)
 }
 
 static int
+asked(struct parent *p, const struct imsg *m)
+{
+	struct rbuf r;
+
+	rbuf_init(&r, m->payload, m->len);
+	p->asked = rget_u32(&r);
+	if (rget_end(&r) == -1)
+		return -1;
+	reload_begin(p);
+	return 0;
+}
+
+static int
 monitor_says(struct parent *p, const struct imsg *m)
 {
 	switch (m->type) {
@@ -261,8 +277,7 @@ monitor_says(struct parent *p, const struct imsg *m)
 	case PC_DRAINED:
 		return about_child(p, m);
 	case PC_RELOAD:
-		reload_begin(p);
-		return 0;
+		return asked(p, m);
 	case PC_RELOADED:
 		return reloaded(p, m);
 	case PC_PROBE_FAIL:

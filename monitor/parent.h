@@ -88,7 +88,9 @@ struct parent {
 	/* a reload under way: its configuration and its own workers */
 	struct load *next;
 	uint32_t next_epoch;
-	int again; /* one was asked for meanwhile */
+	uint32_t next_ticket; /* of the last who asked before it began */
+	int again;	      /* one was asked for meanwhile, or at the start */
+	uint32_t asked;	      /* the last ticket of the monitor, PC_RELOAD */
 	struct child *next_kids[PROC_COUNT];
 	int stopping;	 /* 0, or the stage of shutdown */
 	int workers_up;	 /* the monitor has its roots and its sandbox */

@@ -189,8 +189,9 @@ peer_roots_ok(struct peer *p, const struct imsg *m)
 		root_ok_clear(&o);
 	}
 	if (rc == 1) {
-		snap_fail("config.root_invalid: a root cannot be opened by "
-			  "the run user");
+		snap_fail(s->epoch, s->ticket,
+		    "config.root_invalid: a root cannot be opened by the run "
+		    "user");
 		return 0;
 	}
 	if (rc == -1 || rget_end(&r) == -1)

@@ -15,18 +15,25 @@
 #include "common/log.h"
 #include "monitor/parent.h"
 
-/* Nothing was loaded: the monitor tells whoever asked, and the audit. */
+/* There is nothing to go over to: the monitor tells whoever asked, and the
+ * audit.  epoch: of what it was sent, 0 when that was nothing. */
 static void
-refuse(struct parent *p, const char *why)
+refuse(struct parent *p, uint32_t epoch, const char *why)
 {
 	struct child *m = p->kids[PROC_MONITOR];
 	size_t n = strlen(why);
+	struct wbuf w;
 
 	if (n > 1000)
 		n = 1000;
-	if (m == NULL || m->chan == NULL ||
-	    chan_send(m->chan, PC_RELOAD_FAIL, 0, -1, why, n) == -1)
+	wbuf_init(&w, 1024);
+	wput_u32(&w, epoch);
+	wput_u32(&w, p->next_ticket);
+	wput_raw(&w, why, n);
+	if (w.err || m == NULL || m->chan == NULL ||
+	    chan_send(m->chan, PC_RELOAD_FAIL, 0, -1, w.p, w.len) == -1)
 		log_warnx("reload refused: %s", why);
+	wbuf_free(&w);
 }
 
 /* ---- what may not change without a restart ---- */
@@ -178,6 +185,7 @@ send_snapshot(struct parent *p, unsigned need)
 
 	wbuf_init(&w, 16);
 	wput_u32(&w, p->next_epoch);
+	wput_u32(&w, p->next_ticket);
 	wput_u8(&w, (uint8_t)need);
 	rc = w.err ? -1
 		   : chan_send(
@@ -209,24 +217,24 @@ load_next(struct parent *p)
 
 	if ((p->next = calloc(1, sizeof(*p->next))) == NULL ||
 	    (env = start_env(&p->boot)) == NULL) {
-		refuse(p, "no memory");
+		refuse(p, 0, "no memory");
 		return -1;
 	}
 	p->next->policy = -1;
 	rc = boot_load(p, p->next, env);
 	free_env(env);
 	if (rc == -1) {
-		refuse(p, p->next->text);
+		refuse(p, 0, p->next->text);
 		return -1;
 	}
 	if ((key = needs_restart(&p->boot, &p->next->boot)) != NULL) {
 		snprintf(
 		    why, sizeof(why), "config.needs_restart: %s changed", key);
-		refuse(p, why);
+		refuse(p, 0, why);
 		return -1;
 	}
 	if (boot_workspaces(p, &p->next->boot) == -1) {
-		refuse(p, "config.root_invalid: sandbox.workspace_root");
+		refuse(p, 0, "config.root_invalid: sandbox.workspace_root");
 		return -1;
 	}
 	return 0;
@@ -247,17 +255,20 @@ reload_begin(struct parent *p)
 {
 	unsigned need = 0;
 
-	if (p->stopping || !p->announced)
+	if (p->stopping)
 		return;
-	if (!p->boot.reload) {
-		refuse(p, "config.reload_disabled: the configuration does not "
-			  "say reload: sighup");
+	if (p->next != NULL || !p->announced) {
+		/* the file may have changed since it was read */
+		log_info("a reload follows when what is under way is done");
+		p->again = 1;
 		return;
 	}
-	if (p->next != NULL) {
-		/* the file may have changed since it was read */
-		log_info("a reload is under way: another one follows it");
-		p->again = 1;
+	p->again = 0;
+	p->next_ticket = p->asked;
+	if (!p->boot.reload) {
+		refuse(p, 0,
+		    "config.reload_disabled: the configuration does not say "
+		    "reload: sighup");
 		return;
 	}
 	if (load_next(p) == -1) {
@@ -272,7 +283,7 @@ reload_begin(struct parent *p)
 	if (binds_changed(&p->boot, &p->next->boot))
 		need |= 2;
 	if (send_snapshot(p, need) == -1) {
-		refuse(p, "the policy cannot be handed on");
+		refuse(p, 0, "the policy cannot be handed on");
 		next_free(p);
 		return;
 	}
@@ -344,10 +355,8 @@ reload_done(struct parent *p, uint32_t epoch, int ok)
 		give_up(p, PROC_EXECD);
 	}
 	next_free(p);
-	if (p->again) {
-		p->again = 0;
+	if (p->again)
 		reload_begin(p);
-	}
 }
 
 void
@@ -357,7 +366,8 @@ reload_child_died(struct parent *p, enum proc_kind kind)
 
 	snprintf(
 	    why, sizeof(why), "the new %s did not come up", proc_name(kind));
-	refuse(p, why);
+	/* when the monitor went over to it already it is just started again */
+	refuse(p, p->next_epoch, why);
 }
 
 void

@@ -126,7 +126,8 @@ read_policy(struct snap *s, int fd, const char **why)
 }
 
 int
-snap_load(int fd, uint32_t epoch, unsigned need, const char **why)
+snap_load(
+    int fd, uint32_t epoch, uint32_t ticket, unsigned need, const char **why)
 {
 	struct snap *s;
 
@@ -135,6 +136,7 @@ snap_load(int fd, uint32_t epoch, unsigned need, const char **why)
 		return -1;
 	s->refs = 1;
 	s->epoch = s->pathd_epoch = s->execd_epoch = epoch;
+	s->ticket = ticket;
 	if (read_policy(s, fd, why) == -1) {
 		snap_unref(s);
 		return -1;
@@ -252,7 +254,7 @@ swap(void)
 	proc_revoke();
 	workspace_reloaded();
 	tell_reloaded(mon.cur->epoch, 1, mon.cur->revision);
-	control_reloaded(1, mon.cur->revision);
+	control_reloaded(mon.cur->ticket, 1, mon.cur->revision);
 	snap_unref(old);
 }
 
@@ -270,18 +272,18 @@ snap_worker_ready(void)
 }
 
 void
-snap_fail(const char *why)
+snap_fail(uint32_t epoch, uint32_t ticket, const char *why)
 {
-	struct snap *s = mon.next;
-
 	log_warnx("reload refused, the old policy stays: %s", why);
 	audit_reload(mon.cur->revision, NULL, why);
-	control_reloaded(0, why);
-	if (s == NULL)
-		return;
-	mon.next = NULL;
-	tell_reloaded(s->epoch, 0, why);
-	snap_unref(s);
+	if (mon.next != NULL && mon.next->epoch == epoch) {
+		snap_unref(mon.next);
+		mon.next = NULL;
+	}
+	/* it waits for this before it begins with another one */
+	if (epoch != 0)
+		tell_reloaded(epoch, 0, why);
+	control_reloaded(ticket, 0, why);
 }
 
 void

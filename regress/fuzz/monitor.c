@@ -580,6 +580,7 @@ policy_says(uint32_t epoch, uint8_t need)
 	n = snprintf(buf, sizeof(buf), text, hex[0], hex[1]);
 	wbuf_init(&w, 16);
 	wput_u32(&w, epoch);
+	wput_u32(&w, 0);
 	wput_u8(&w, need);
 	parent_says(PC_SNAPSHOT, sealed(buf, (size_t)n), &w);
 	wbuf_free(&w);

@@ -154,6 +154,7 @@ class Reload(Case):
     def test_vanished_principal(self):
         """Its commands are killed, its connections closed."""
         svc = self.served()
+        os.truncate(svc.audit, 0)
         conn = Conn(svc)
         self.addCleanup(conn.close)
         body = json.dumps({"argv": ["sleep", "4242"]}).encode()
@@ -219,6 +220,36 @@ class Reload(Case):
                 time.sleep(0.03)
             self.eq(until(10 * SLOW, lambda: (svc.call(
                 "POST", "/check", {}).status != 404) == told), True, i)
+
+    def test_asked_of_abxctl_while_one_goes_on(self):
+        """It tells how that went which began when it had asked."""
+        svc, w = self.served(), self.world
+        conf = {**svc.config, **self.config(w)}
+        conf["rules"][0]["paths"] = [w.w, w / "w/two"]
+        svc.write(conf)
+        monitor = svc.kid("abx-monitor")
+        os.kill(monitor, signal.SIGSTOP)
+        try:
+            svc.proc.send_signal(signal.SIGHUP)
+
+            def read():
+                return [p for p, (parent, *_) in (
+                    (p, proc_stat(p) or [0]) for p in family(svc.proc.pid))
+                        if parent == svc.proc.pid and comm(p) == "abx-pathd"]
+            self.eq(until(5, lambda: len(read()) == 2), True)
+            conf["rules"].append({"allow": "core.check"})
+            svc.write(conf)
+            argv = [f"{BUILD}/abxctl", "-f", svc.file, "reload"]
+            ctl = subprocess.Popen(argv, env={**svc.env, **TOKENS}, text=True,
+                                   stdout=subprocess.PIPE)
+            time.sleep(0.5)
+        finally:
+            os.kill(monitor, signal.SIGCONT)
+        said = ctl.communicate(timeout=20 * SLOW)[0]
+        self.eq(ctl.returncode, 0, said)
+        now = self.ok(svc.get("/capabilities")).json["revision"]
+        self.eq(said, f"revision {now}\n")
+        self.eq(svc.call("POST", "/check", {}).status == 404, False)
 
     # ---- whatever happens to it, in whatever order ----
 

@@ -81,6 +81,7 @@ main(int argc, char **argv)
 	    TEST(control_deaf),
 	    TEST(control_crowd),
 	    TEST(control_stranger),
+	    TEST(control_reload),
 	    TEST(silence_execd),
 	    TEST(silence_others),
 	    TEST(flood_polite),

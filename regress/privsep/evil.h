@@ -27,6 +27,7 @@ void control_words(void **);
 void control_deaf(void **);
 void control_crowd(void **);
 void control_stranger(void **);
+void control_reload(void **);
 
 /* evil_solo.c */
 int solo_begin(void **);

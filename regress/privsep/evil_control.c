@@ -199,3 +199,33 @@ control_stranger(void **state)
 	assert_int_equal(status, 0);
 	settle(l);
 }
+
+/* Who asks for a reload hears of one that began after that, and how it ended;
+ * and what is said of one that is over says nothing more. */
+void
+control_reload(void **state)
+{
+	struct lab *l = *state;
+	struct imsgbuf *b = dial(l);
+
+	say(b, CT_ASK, 1, -1, "reload", 6);
+	lab_asked(l);
+	/* one that had begun before ends well, and one does not */
+	lab_reload(l, l->ticket - 1);
+	lab_refuse(l, 0, l->ticket - 1);
+	assert_int_equal(hear(b, 300), -1);
+	lab_reload(l, l->ticket);
+	assert_int_equal(hear(b, 3000), 1);
+	assert_int_equal(lab_sync(l), 0);
+	/* it is in force when its new worker dies */
+	say(b, CT_ASK, 2, -1, "reload", 6);
+	lab_asked(l);
+	l->others = 0;
+	lab_refuse(l, l->epoch, l->ticket);
+	assert_int_equal(hear(b, 300), -1);
+	assert_int_equal(l->others, 0);
+	lab_refuse(l, 0, l->ticket);
+	assert_int_equal(hear(b, 3000), 1);
+	imsg_free(b);
+	settle(l);
+}

@@ -137,6 +137,7 @@ static void
 monitor_says(struct lab *l, struct imsg *m)
 {
 	const char *why;
+	struct rbuf r;
 
 	if (msg_check(m, &why) == -1)
 		die("%s from the monitor: %s", msg_name(m->type), why);
@@ -156,6 +157,11 @@ monitor_says(struct lab *l, struct imsg *m)
 		break;
 	case PC_MON_READY:
 		l->reported = 1;
+		break;
+	case PC_RELOAD:
+		rbuf_init(&r, m->payload, m->len);
+		l->ticket = rget_u32(&r);
+		l->asked = 1;
 		break;
 	default:
 		break;
@@ -186,6 +192,15 @@ lab_listen(struct lab *l)
 {
 	while (take_up(l, 0))
 		continue;
+}
+
+void
+lab_asked(struct lab *l)
+{
+	while (!l->asked)
+		if (!take_up(l, WAIT_MS))
+			die("it asks for no reload");
+	l->asked = 0;
 }
 
 int
@@ -278,15 +293,43 @@ wait_ready(struct lab *l)
 }
 
 static void
+send_policy(struct lab *l, uint32_t ticket, uint8_t need)
+{
+	struct wbuf w;
+
+	wbuf_init(&w, 16);
+	wput_u32(&w, ++l->epoch);
+	wput_u32(&w, ticket);
+	wput_u8(&w, need);
+	up_send(l, PC_SNAPSHOT, dup(l->policy), &w);
+}
+
+void
+lab_reload(struct lab *l, uint32_t ticket)
+{
+	send_policy(l, ticket, 0);
+}
+
+void
+lab_refuse(struct lab *l, uint32_t epoch, uint32_t ticket)
+{
+	struct wbuf w;
+
+	wbuf_init(&w, 64);
+	wput_u32(&w, epoch);
+	wput_u32(&w, ticket);
+	wput_raw(&w, "no", 2);
+	up_send(l, PC_RELOAD_FAIL, -1, &w);
+}
+
+static void
 send_start(struct lab *l)
 {
 	struct wbuf w;
 	int fd;
 
-	wbuf_init(&w, 16);
-	wput_u32(&w, 1);
-	wput_u8(&w, 3);
-	up_send(l, PC_SNAPSHOT, dup(l->policy), &w);
+	l->epoch = 0;
+	send_policy(l, 0, 3);
 	fd = open(stage_path(&l->st, "log/audit"),
 	    O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
 	if (fd == -1)

@@ -45,6 +45,9 @@ struct lab {
 	uint32_t root_w; /* id of the root w */
 	int reported;	 /* MON_READY came */
 	int listed;	 /* it was told which workspaces there are */
+	uint32_t epoch;	 /* of its configuration */
+	int asked;	 /* PC_RELOAD came, and with this ticket */
+	uint32_t ticket;
 };
 
 /* Start it with these members of the configuration; '@' is its directory. */
@@ -54,6 +57,13 @@ void lab_free(struct lab *);
 void lab_fresh(struct lab *);
 /* A new one of that kind. */
 void lab_renew(struct lab *, enum proc_kind);
+
+/* Hand it its configuration once more, as a reload with that ticket. */
+void lab_reload(struct lab *, uint32_t ticket);
+/* Say that a reload failed: epoch as in PC_RELOAD_FAIL. */
+void lab_refuse(struct lab *, uint32_t epoch, uint32_t ticket);
+/* The next PC_RELOAD; dies when none comes. */
+void lab_asked(struct lab *);
 
 /* Send as that sibling; w is freed (NULL: no payload), fd is taken. */
 void lab_send(struct lab *, enum proc_kind, uint16_t type, uint64_t id, int fd,
