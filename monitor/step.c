@@ -53,6 +53,9 @@ check_body(const struct req *r)
 		return C_OK;
 	if (r->ask.body == ASK_BODY_NONE)
 		return C_ARGS_MISSING;
+	/* what stands in a query too would be passed over */
+	if (ask_has(r, "content") || ask_has(r, "encoding"))
+		return C_ARGS_INVALID;
 	return r->ask.body == ASK_BODY_BAD ? C_ARGS_INVALID : C_OK;
 }
 

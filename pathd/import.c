@@ -23,7 +23,6 @@
 
 #define ENTRIES 1000000	   /* without a limit of the policy */
 #define BYTES (1ULL << 36) /* likewise: 64 GiB */
-#define MEMBERS "new"	   /* of the archive, in the staging directory */
 #define OPEN_DIR (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
 
 /* ---- names, pure ---- */
@@ -92,7 +91,7 @@ import_open(struct import *im, const struct pathd *pd, const struct bulk *b)
 	im->pd = pd;
 	im->b = b;
 	im->file = im->stage.fd = im->stage.up.fd = im->top = -1;
-	im->undo.dir = im->undo.log = -1;
+	im->undo.dir = im->undo.from = im->undo.log = -1;
 	if (!b->has_dst || b->nsrc != 0)
 		return C_SRV_INTERNAL;
 	if ((code = roots_locate(&pd->roots, &b->dst, &root, full)) != C_OK)
@@ -103,8 +102,8 @@ import_open(struct import *im, const struct pathd *pd, const struct bulk *b)
 		return C_SRV_UNAVAILABLE;
 	if ((code = stage_open(&im->stage, pd, &b->dst, b->flags, 1)) != C_OK)
 		return code;
-	if (mkdirat(im->stage.fd, MEMBERS, 0700) == -1 ||
-	    (im->top = openat(im->stage.fd, MEMBERS, OPEN_DIR)) == -1)
+	if (mkdirat(im->stage.fd, UNDO_FROM, 0700) == -1 ||
+	    (im->top = openat(im->stage.fd, UNDO_FROM, OPEN_DIR)) == -1)
 		return beneath_act_code(errno);
 	return C_OK;
 }
@@ -427,7 +426,7 @@ import_commit(struct import *im)
 	if ((code = file_end(im)) != C_OK ||
 	    (code = stage_in_place(&im->stage)) != C_OK ||
 	    (code = merge(im, 0, &moved)) != C_OK ||
-	    (code = undo_open(&im->undo, im->stage.fd)) != C_OK)
+	    (code = undo_open(&im->undo, im->stage.fd, &im->stage)) != C_OK)
 		return code;
 	/* some file systems skip entries while others go */
 	do
@@ -437,6 +436,8 @@ import_commit(struct import *im)
 	 * are denied */
 	if (code == C_OK)
 		code = stage_in_place(&im->stage);
+	if (code == C_OK)
+		code = undo_keep(&im->undo, im->stage.fd);
 	if (code != C_OK)
 		undo_back(&im->undo, im->stage.up.fd);
 	return code;

@@ -5,6 +5,8 @@
  *
  *	v1 ROOT DIR-DEV DIR-INO INODE NAME PATH
  *
+ * and of staging directories lines that begin with v2 and have a text of
+ * undo.c behind PATH: moves out of them, which are taken back first of all.
  * PATH is the hex of the path of the directory below the root, "-" when it
  * is the root itself; with it the directory is found again, with DIR-DEV and
  * DIR-INO it is known to be the same.  Nothing is ever removed because of its
@@ -26,9 +28,11 @@
 #include "pathd/beneath.h"
 #include "pathd/journal.h"
 #include "pathd/tree.h"
+#include "pathd/undo.h"
 
 #define RANDOM 16
-#define LINE_MAX_LEN (2 * ABX_PATH_MAX + 256)
+#define TEXT_MAX (2 * ABX_PATH_MAX + 256)
+#define LINE_MAX_LEN (2 * ABX_PATH_MAX + 256 + TEXT_MAX)
 
 void
 journal_name(char *out)
@@ -60,9 +64,10 @@ journal_lock(const struct pathd *pd, short type, int wait)
 	return rc;
 }
 
-int
-journal_add(const struct pathd *pd, const struct walk_root *root,
-    const char *full, int dir, const char *name, ino_t ino)
+/* 0, or -1 with errno. */
+static int
+line_add(const struct pathd *pd, const struct walk_root *root, const char *full,
+    int dir, const char *name, ino_t ino, const char *text)
 {
 	char line[LINE_MAX_LEN], hex[2 * ABX_PATH_MAX + 1] = "-";
 	const char *slash = strrchr(full, '/');
@@ -70,15 +75,15 @@ journal_add(const struct pathd *pd, const struct walk_root *root,
 	ssize_t n;
 	int len;
 
-	if (pd->journal == -1)
-		return 0;
 	if (fstat(dir, &st) == -1)
 		return -1;
 	if (slash != NULL)
 		hex_encode(full, (size_t)(slash - full), hex);
-	len = snprintf(line, sizeof(line), "v1 %" PRIu32 " %ju %ju %ju %s %s\n",
-	    root->id, (uintmax_t)st.st_dev, (uintmax_t)st.st_ino,
-	    (uintmax_t)ino, name, hex);
+	len = snprintf(line, sizeof(line),
+	    "%s %" PRIu32 " %ju %ju %ju %s %s%s%s\n",
+	    text == NULL ? "v1" : "v2", root->id, (uintmax_t)st.st_dev,
+	    (uintmax_t)st.st_ino, (uintmax_t)ino, name, hex,
+	    text == NULL ? "" : " ", text == NULL ? "" : text);
 	if (len < 0 || (size_t)len >= sizeof(line)) {
 		errno = ENAMETOOLONG;
 		return -1;
@@ -89,8 +94,31 @@ journal_add(const struct pathd *pd, const struct walk_root *root,
 		return 0;
 	if (n != -1)
 		errno = ENOSPC;
-	journal_done(pd);
 	return -1;
+}
+
+int
+journal_add(const struct pathd *pd, const struct walk_root *root,
+    const char *full, int dir, const char *name, ino_t ino)
+{
+	int save;
+
+	if (pd->journal == -1 ||
+	    line_add(pd, root, full, dir, name, ino, NULL) == 0)
+		return 0;
+	save = errno;
+	journal_done(pd);
+	errno = save;
+	return -1;
+}
+
+int
+journal_more(const struct pathd *pd, const struct walk_root *root,
+    const char *full, int dir, const char *name, ino_t ino, const char *text)
+{
+	if (pd->journal == -1)
+		return 0;
+	return line_add(pd, root, full, dir, name, ino, text);
 }
 
 void
@@ -111,69 +139,121 @@ sweep_early(int dir, const char *name, const struct stat *st)
 	       unlinkat(dir, name, 0) == 0;
 }
 
-/* Remove one name if it is still what was written down. */
-static size_t
-sweep_name(const struct walk_root *r, const char *rel, dev_t dev, ino_t dino,
-    const char *name, ino_t ino)
+/* A line that was read. */
+struct line {
+	int moved; /* v2 */
+	char name[JOURNAL_NAME_LEN + 1];
+	char rel[ABX_PATH_MAX + 1]; /* of the directory, below its root */
+	uint64_t dev, dino, ino;
+	const char *text; /* behind it */
+};
+
+/* The directory of a line beneath that root, if it is the one: fd or -1. */
+static int
+line_dir(const struct line *l, const struct walk_root *r)
 {
 	struct stat st;
-	size_t gone = 0;
 	int dir;
 
 	if (r->fd == -1 ||
-	    (dir = beneath_open(r->fd, rel, O_PATH | O_DIRECTORY)) == -1)
-		return 0;
-	if (fstat(dir, &st) == 0 && st.st_dev == dev && st.st_ino == dino &&
-	    fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    st.st_dev == dev && (ino == 0 || st.st_ino == ino)) {
-		if (ino == 0)
-			gone = sweep_early(dir, name, &st);
-		else if (S_ISREG(st.st_mode))
-			gone = unlinkat(dir, name, 0) == 0;
-		else if (S_ISDIR(st.st_mode))
-			gone = tree_remove(dir, name) == C_OK;
-	}
+	    (dir = beneath_open(r->fd, l->rel, O_PATH | O_DIRECTORY)) == -1)
+		return -1;
+	if (fstat(dir, &st) == 0 && st.st_dev == (dev_t)l->dev &&
+	    st.st_ino == (ino_t)l->dino)
+		return dir;
 	close(dir);
-	return gone;
+	return -1;
+}
+
+/* Remove the name if it is still what was written down. */
+static size_t
+sweep_name(const struct line *l, int dir)
+{
+	struct stat st;
+
+	if (fstatat(dir, l->name, &st, AT_SYMLINK_NOFOLLOW) == -1 ||
+	    st.st_dev != (dev_t)l->dev ||
+	    (l->ino != 0 && st.st_ino != (ino_t)l->ino))
+		return 0;
+	if (l->ino == 0)
+		return sweep_early(dir, l->name, &st);
+	if (S_ISREG(st.st_mode))
+		return unlinkat(dir, l->name, 0) == 0;
+	return S_ISDIR(st.st_mode) && tree_remove(dir, l->name) == C_OK;
+}
+
+/* Take a move back if the staging directory is still what was written down. */
+static void
+sweep_move(const struct line *l, int dir)
+{
+	struct stat st;
+	int stage;
+
+	stage = openat(dir, l->name, O_PATH | O_DIRECTORY | O_NOFOLLOW);
+	if (stage == -1)
+		return;
+	if (fstat(stage, &st) == 0 && st.st_dev == (dev_t)l->dev &&
+	    st.st_ino == (ino_t)l->ino)
+		undo_again(dir, stage, l->text);
+	close(stage);
+}
+
+static int
+line_parse(struct line *l, const char *p)
+{
+	char hex[2 * ABX_PATH_MAX + 1];
+	uint64_t root;
+	size_t len;
+	int end = 0;
+
+	l->moved = strncmp(p, "v2 ", 3) == 0;
+	if (!l->moved && strncmp(p, "v1 ", 3) != 0)
+		return -1;
+	p += 3;
+	if (uint_word(&p, &root) == -1 || uint_word(&p, &l->dev) == -1 ||
+	    uint_word(&p, &l->dino) == -1 || uint_word(&p, &l->ino) == -1 ||
+	    sscanf(p, "%37s %8192s%n", l->name, hex, &end) != 2 ||
+	    !journal_is_name(l->name))
+		return -1;
+	l->text = p + end;
+	l->rel[0] = '\0';
+	if (strcmp(hex, "-") == 0)
+		return 0;
+	len = strlen(hex) / 2;
+	if (strlen(hex) != 2 * len ||
+	    hex_decode(hex, (uint8_t *)l->rel, len) == -1)
+		return -1;
+	l->rel[len] = '\0';
+	return strlen(l->rel) == len ? 0 : -1;
 }
 
 /* Root numbers may have changed since, so each root is tried; device and
  * inode say whether it was the one. */
 static size_t
-sweep_line(const struct pathd *pd, const char *line)
+sweep_line(const struct pathd *pd, const char *p, int moves)
 {
-	char name[JOURNAL_NAME_LEN + 1], hex[2 * ABX_PATH_MAX + 1];
-	char rel[ABX_PATH_MAX + 1] = "";
-	uint64_t root, dev, dino, ino;
-	size_t i, n = 0, len;
+	struct line l;
+	size_t i, n = 0;
+	int dir;
 
-	if (strncmp(line, "v1 ", 3) != 0)
+	if (line_parse(&l, p) == -1 || l.moved != moves)
 		return 0;
-	line += 3;
-	if (uint_word(&line, &root) == -1 || uint_word(&line, &dev) == -1 ||
-	    uint_word(&line, &dino) == -1 || uint_word(&line, &ino) == -1 ||
-	    sscanf(line, "%37s %8192s", name, hex) != 2 ||
-	    !journal_is_name(name))
-		return 0;
-	len = strlen(hex) / 2;
-	if (strcmp(hex, "-") != 0) {
-		if (hex_decode(hex, (uint8_t *)rel, len) == -1 ||
-		    strlen(hex) != 2 * len)
-			return 0;
-		rel[len] = '\0';
+	for (i = 0; i < pd->roots.n && n == 0; i++) {
+		if ((dir = line_dir(&l, &pd->roots.v[i])) == -1)
+			continue;
+		if (moves)
+			sweep_move(&l, dir);
+		else
+			n = sweep_name(&l, dir);
+		close(dir);
 	}
-	if (strlen(rel) != (strcmp(hex, "-") == 0 ? 0 : len))
-		return 0;
-	for (i = 0; i < pd->roots.n && n == 0; i++)
-		n = sweep_name(&pd->roots.v[i], rel, (dev_t)dev, (ino_t)dino,
-		    name, (ino_t)ino);
 	return n;
 }
 
 /* Whole lines of the journal, bounded: what does not fit is no line of ours
  * and is passed over. */
 static size_t
-sweep_all(const struct pathd *pd)
+sweep_all(const struct pathd *pd, int moves)
 {
 	char buf[2 * LINE_MAX_LEN], *nl, *p;
 	size_t have = 0, gone = 0;
@@ -189,7 +269,7 @@ sweep_all(const struct pathd *pd)
 		while (
 		    (nl = memchr(p, '\n', have - (size_t)(p - buf))) != NULL) {
 			*nl = '\0';
-			gone += sweep_line(pd, p);
+			gone += sweep_line(pd, p, moves);
 			p = nl + 1;
 		}
 		have -= (size_t)(p - buf);
@@ -216,7 +296,8 @@ journal_sweep(const struct pathd *pd)
 
 	if (pd->journal == -1 || journal_lock(pd, F_WRLCK, 0) == -1)
 		return 0;
-	gone = sweep_all(pd);
+	(void)sweep_all(pd, 1);
+	gone = sweep_all(pd, 0);
 	/* Lines that stay only say again what is gone. */
 	while (ftruncate(pd->journal, 0) == -1 && errno == EINTR)
 		continue;

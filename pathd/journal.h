@@ -27,6 +27,10 @@ int journal_is_name(const char *);
 int journal_add(const struct pathd *, const struct walk_root *,
     const char *full, int dir, const char *name, ino_t ino);
 void journal_done(const struct pathd *);
+/* Write more down about a name that journal_add has: what undo_again will read
+ * as soon as sweeps come to it, before the name goes.  0, or -1 with errno. */
+int journal_more(const struct pathd *, const struct walk_root *,
+    const char *full, int dir, const char *name, ino_t ino, const char *text);
 
 /* 1 while another process holds sweeps off. */
 int journal_busy(const struct pathd *);

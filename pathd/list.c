@@ -101,10 +101,13 @@ send_entry(void *arg, int dir, const char *name, const char *path,
 	return depth_of(path + s->below) < l->depth ? C_OK : TREE_SKIP;
 }
 
-/* Listed it is; what it holds cannot be seen. */
+/* Listed it is; what it holds cannot be seen, or lies too deep. */
 static enum code
 send_barred(void *arg, const char *path, enum code code)
 {
+	struct sending *s = arg;
+
+	s->truncated |= code == C_FS_NAME_TOO_LONG;
 	return code == C_SRV_UNAVAILABLE ? code : C_OK;
 }
 

@@ -272,6 +272,9 @@ hunt_entry(void *arg, int dir, const char *name, const char *path,
 static enum code
 hunt_barred(void *arg, const char *path, enum code code)
 {
+	struct hunt *h = arg;
+
+	h->truncated |= code == C_FS_NAME_TOO_LONG;
 	return code == C_SRV_UNAVAILABLE ? code : C_OK;
 }
 

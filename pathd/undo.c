@@ -17,18 +17,23 @@
 #include <unistd.h>
 
 #include "common/abx.h"
+#include "common/hash.h"
 #include "common/log.h"
+#include "common/size.h"
 #include "pathd/beneath.h"
+#include "pathd/stage.h"
 
 #define DIR_NAME "old"
+#define KEPT_NAME "done" /* is what DIR_NAME is called then */
 #define LOG_NAME "log"
+#define OPEN_DIR (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
 /* One move as it is written down; the path follows. */
 struct note {
 	uint64_t number, dev, ino;
 	int64_t mtime; /* numbers of inodes are used again */
 	uint32_t mtime_ns, len;
-	uint64_t replaced;
+	uint64_t old; /* inode of what it replaced, 0 for none */
 };
 
 /* A file that has no name, or only for a moment where the file system knows no
@@ -50,16 +55,25 @@ open_log(int stage)
 }
 
 enum code
-undo_open(struct undo *u, int stage)
+undo_open(struct undo *u, int dir, const struct stage *stage)
 {
 	memset(u, 0, sizeof(*u));
-	u->dir = u->log = -1;
-	if (mkdirat(stage, DIR_NAME, 0700) == -1 ||
-	    (u->dir = openat(stage, DIR_NAME,
-		 O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) == -1 ||
-	    (u->log = open_log(stage)) == -1)
+	u->stage = stage;
+	u->dir = u->from = u->log = -1;
+	if (mkdirat(dir, DIR_NAME, 0700) == -1 ||
+	    (u->dir = openat(dir, DIR_NAME, OPEN_DIR)) == -1 ||
+	    (u->from = openat(dir, UNDO_FROM, OPEN_DIR)) == -1 ||
+	    (u->log = open_log(dir)) == -1)
 		return beneath_act_code(errno);
 	return C_OK;
+}
+
+enum code
+undo_keep(const struct undo *u, int dir)
+{
+	return renameat(dir, DIR_NAME, dir, KEPT_NAME) == 0
+		   ? C_OK
+		   : beneath_act_code(errno);
 }
 
 void
@@ -67,9 +81,11 @@ undo_close(struct undo *u)
 {
 	if (u->dir != -1)
 		close(u->dir);
+	if (u->from != -1)
+		close(u->from);
 	if (u->log != -1)
 		close(u->log);
-	u->dir = u->log = -1;
+	u->dir = u->from = u->log = -1;
 }
 
 /* ---- forward ---- */
@@ -94,8 +110,27 @@ flush(struct undo *u)
 	return 0;
 }
 
+/* In the journal: NUMBER INODE MTIME NANOSECONDS OLD-INODE PATH, PATH in hex;
+ * the device is that of the directory. */
 static int
-note_add(struct undo *u, const char *path, const struct stat *st, int replaced)
+note_tell(const struct undo *u, const struct note *n, const char *path)
+{
+	char text[2 * ABX_PATH_MAX + 256], hex[2 * ABX_PATH_MAX + 1];
+	const struct stage *s = u->stage;
+
+	if (s == NULL)
+		return 0;
+	hex_encode(path, n->len, hex);
+	(void)snprintf(text, sizeof(text),
+	    "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu32 " %" PRIu64 " %s",
+	    n->number, n->ino, (uint64_t)n->mtime, n->mtime_ns, n->old, hex);
+	return journal_more(
+	    s->pd, s->root, s->full, s->up.fd, s->name, s->ino, text);
+}
+
+static int
+note_add(struct undo *u, const char *path, const struct stat *st,
+    const struct stat *old)
 {
 	struct note note = {.number = u->next,
 	    .dev = st->st_dev,
@@ -103,9 +138,11 @@ note_add(struct undo *u, const char *path, const struct stat *st, int replaced)
 	    .mtime = st->st_mtim.tv_sec,
 	    .mtime_ns = (uint32_t)st->st_mtim.tv_nsec,
 	    .len = (uint32_t)strlen(path),
-	    .replaced = replaced != 0};
+	    .old = old != NULL ? old->st_ino : 0};
 
 	if (u->n + sizeof(note) + note.len > sizeof(u->buf) && flush(u) == -1)
+		return -1;
+	if (note_tell(u, &note, path) == -1)
 		return -1;
 	memcpy(u->buf + u->n, &note, sizeof(note));
 	memcpy(u->buf + u->n + sizeof(note), path, note.len);
@@ -152,7 +189,7 @@ undo_move(struct undo *u, int from, const char *name, int to, const char *path,
 	snprintf(number, sizeof(number), "%" PRIu64, u->next);
 	if (strlen(path) > ABX_PATH_MAX)
 		return C_FS_NAME_TOO_LONG;
-	if (note_add(u, path, st, old != NULL) == -1)
+	if (note_add(u, path, st, old) == -1)
 		return beneath_act_code(errno);
 	if (old != NULL)
 		return replace_name(u, from, name, to, old, number);
@@ -162,6 +199,15 @@ undo_move(struct undo *u, int from, const char *name, int to, const char *path,
 }
 
 /* ---- back ---- */
+
+static int
+same_inode(int dir, const char *name, const struct note *n)
+{
+	struct stat st;
+
+	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       st.st_dev == n->dev && st.st_ino == n->ino;
+}
 
 static int
 is(int dir, const char *name, const struct note *n)
@@ -174,27 +220,49 @@ is(int dir, const char *name, const struct note *n)
 	       st.st_mtim.tv_nsec == (long)n->mtime_ns;
 }
 
-static void
-take_back(struct undo *u, int top, const struct note *n, const char *path)
+/* What the entry had replaced, to its place again: it was put away, or a crash
+ * came between the exchange and that, or the one that put it away failed. */
+static int
+old_back(int put, int from, const struct note *n, const char *path, int dir,
+    const char *name)
 {
-	char number[32], away[32];
+	struct note old = *n;
+	char number[32];
+	const char *was;
+	int up, rc;
+
+	old.ino = n->old;
+	snprintf(number, sizeof(number), "%" PRIu64, n->number);
+	if (same_inode(put, number, &old))
+		return renameat(put, number, dir, name);
+	if ((up = beneath_parent(from, path, &was)) == -1)
+		return -1;
+	errno = ENOENT;
+	rc = same_inode(up, was, &old) ? renameat(up, was, dir, name) : -1;
+	close(up);
+	return rc;
+}
+
+/* put: what was replaced; from: what was not moved yet. */
+static void
+take_back(int put, int from, int top, const struct note *n, const char *path)
+{
 	const char *name;
+	char away[32];
 	int dir, rc = 0;
 
 	if ((dir = beneath_parent(top, path, &name)) == -1)
 		return; /* gone, or not ours any more */
-	snprintf(number, sizeof(number), "%" PRIu64, n->number);
 	snprintf(away, sizeof(away), "new%" PRIu64, n->number);
 	if (!is(dir, name, n))
 		; /* it was not moved, or somebody has changed it since */
-	else if (n->replaced)
-		rc = renameat(u->dir, number, dir, name);
+	else if (n->old != 0)
+		rc = old_back(put, from, n, path, dir, name);
 	else {
-		rc = renameat2(dir, name, u->dir, away, RENAME_NOREPLACE);
+		rc = renameat2(dir, name, put, away, RENAME_NOREPLACE);
 		/* another one, that came just now, goes back */
-		if (rc == 0 && !is(u->dir, away, n))
-			rc = renameat2(
-			    u->dir, away, dir, name, RENAME_NOREPLACE);
+		if (rc == 0 && !is(put, away, n))
+			rc = renameat2(put, away, dir, name, RENAME_NOREPLACE);
 	}
 	if (rc == -1)
 		log_warn("an import could not be taken back as a whole");
@@ -232,7 +300,49 @@ undo_back(struct undo *u, int top)
 	while (note_read(u, at, &n, sizeof(n)) == 0 && n.len <= ABX_PATH_MAX &&
 	       note_read(u, at + sizeof(n), path, n.len) == 0) {
 		path[n.len] = '\0';
-		take_back(u, top, &n, path);
+		take_back(u->dir, u->from, top, &n, path);
 		at += sizeof(n) + n.len;
 	}
+}
+
+static int
+text_parse(const char *p, struct note *n, char path[ABX_PATH_MAX + 1])
+{
+	uint64_t mtime, ns;
+	size_t len;
+
+	p += strspn(p, " ");
+	if (uint_word(&p, &n->number) == -1 || uint_word(&p, &n->ino) == -1 ||
+	    uint_word(&p, &mtime) == -1 || uint_word(&p, &ns) == -1 ||
+	    uint_word(&p, &n->old) == -1)
+		return -1;
+	len = strlen(p) / 2;
+	if (len == 0 || len > ABX_PATH_MAX || strlen(p) != 2 * len ||
+	    hex_decode(p, (uint8_t *)path, len) == -1)
+		return -1;
+	path[len] = '\0';
+	n->mtime = (int64_t)mtime;
+	n->mtime_ns = (uint32_t)ns;
+	return strlen(path) == len ? 0 : -1;
+}
+
+void
+undo_again(int top, int stage, const char *text)
+{
+	char path[ABX_PATH_MAX + 1];
+	struct note n = {0};
+	struct stat st;
+	int put, from;
+
+	if (text_parse(text, &n, path) == -1 || fstat(top, &st) == -1)
+		return;
+	n.dev = st.st_dev;
+	/* without it there is nothing to take back, or all is to be kept */
+	if ((put = openat(stage, DIR_NAME, OPEN_DIR)) == -1)
+		return;
+	if ((from = openat(stage, UNDO_FROM, OPEN_DIR)) != -1) {
+		take_back(put, from, top, &n, path);
+		close(from);
+	}
+	close(put);
 }

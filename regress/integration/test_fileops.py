@@ -137,6 +137,33 @@ class Listings(FileOps):
         r = self.ok(self.svc.list(path, more)).json
         return sorted(e["path"] for e in r["entries"]), r["truncated"]
 
+    def test_deeper_than_can_be_walked(self):
+        """What is left out is not said to be all."""
+        at = self.world / "w/pit"
+        os.mkdir(at)
+        fd = os.open(at, os.O_RDONLY | os.O_DIRECTORY)
+        for _ in range(1100):
+            os.mkdir("d", dir_fd=fd)
+            down = os.open("d", os.O_RDONLY | os.O_DIRECTORY, dir_fd=fd)
+            os.close(fd)
+            fd = down
+        os.close(fd)
+        subprocess.run(["chown", "-R", "--reference", self.world.w, at],
+                       check=True)
+        try:
+            self.in_the_pit()
+        finally:
+            subprocess.run(["rm", "-rf", at], check=False)
+
+    def in_the_pit(self):
+        for more, cut in (("&depth=9", False), ("&recursive=true", True)):
+            r = self.ok(self.svc.list("pit", more + "&max_entries=9999"))
+            self.eq(r.json["truncated"], cut, more)
+        for kind in ("name", "content"):
+            r = self.ok(self.svc.rpc("files.search", {
+                "root": "pit", "pattern": "x", "kind": kind}))
+            self.eq(r.json, {"matches": [], "truncated": True})
+
     def test_T021_recursive(self):
         whole = ["t/a", "t/d", "t/d/b", "t/d/e", "t/d/e/c", "t/d/up",
                  "t/loop"]

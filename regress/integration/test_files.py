@@ -863,6 +863,14 @@ class Uploads(Files):
         self.eq(self.world.get("w/j").decode(), "ünï")
         self.ok(self.svc.rpc("files.upload", {"path": "j", "content": ""}))
         self.eq(self.world.get("w/j"), b"")
+        for target in ("/files/upload?content=abc", "/rpc/files.upload"
+                       "?encoding=base64"):
+            self.refused(self.svc.call("POST", target, {
+                "path": "j", "content": "eA=="}), 400, "args.invalid")
+        for more in ("&content=x", "&encoding=base64"):
+            self.refused(self.svc.upload("j", b"x", more), 400,
+                         "args.invalid")
+        self.eq(self.world.get("w/j"), b"")
         for more in ({"content": "???", "encoding": "base64"},
                      {"content": "x", "encoding": "latin-1"},
                      {"content": 1}, {"content": "x", "encoding": 1}, {}):

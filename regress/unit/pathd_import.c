@@ -248,7 +248,7 @@ moves_new(struct moves *m)
 	m->from = open(at(&m->t, "w/stage/new"), O_RDONLY | O_CLOEXEC);
 	m->to = open(at(&m->t, "w/to"), O_RDONLY | O_CLOEXEC);
 	assert_true(m->stage != -1 && m->from != -1 && m->to != -1);
-	assert_int_equal(undo_open(&m->u, m->stage), C_OK);
+	assert_int_equal(undo_open(&m->u, m->stage, NULL), C_OK);
 }
 
 static void
@@ -301,6 +301,79 @@ test_undo(void **state)
 	assert_false(there(&m.t, "w/to/d"));
 	assert_int_equal(count(&m.t, "w/to"), 2);
 	moves_free(&m);
+}
+
+/* ---- after a crash ---- */
+
+enum crash {
+	MOVED,	   /* before all were moved */
+	EXCHANGED, /* before what was replaced was put away */
+	BACK,	   /* when some had been taken back */
+	KEPT,	   /* when they were to be kept */
+	CRASHES
+};
+
+/* The process ends there, and the next one sweeps. */
+static void
+crash(enum crash when)
+{
+	static const char *const names[] = {"f", "l", "n", "d"};
+	struct order o;
+	struct moves m;
+	size_t i;
+
+	tmp_new(&m.t);
+	roots_open(&m.t.pd.roots);
+	m.t.pd.journal =
+	    open(at(&m.t, "journal"), O_RDWR | O_CREAT | O_APPEND, 0600);
+	assert_int_not_equal(m.t.pd.journal, -1);
+	make_dir(&m.t, "w/d");
+	make_file(&m.t, "w/d/f", "old");
+	make_link(&m.t, "w/d/l", "nowhere");
+	order_new(&o, &m.t, 0);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(add(&o, ME_FILE, names[i], "new"), C_OK);
+	assert_int_equal(add(&o, ME_FILE, "d/x", "new"), C_OK);
+	assert_int_equal(add(&o, ME_FILE, "last", "new"), C_OK);
+	assert_int_equal(
+	    undo_open(&o.im.undo, o.im.stage.fd, &o.im.stage), C_OK);
+	m.u = o.im.undo;
+	m.from = o.im.top;
+	m.to = o.im.stage.up.fd;
+	for (i = 0; i < nitems(names); i++)
+		assert_int_equal(move(&m, names[i]), C_OK);
+	assert_string_equal(text_of(&m.t, "w/d/f"), "new");
+	assert_string_equal(text_of(&m.t, "w/d/d/x"), "new");
+	if (when == EXCHANGED) {
+		assert_int_equal(renameat(m.u.dir, "0", m.from, "f"), 0);
+		assert_int_equal(renameat(m.u.dir, "1", m.from, "l"), 0);
+	} else if (when == BACK) {
+		assert_int_equal(renameat(m.u.dir, "0", m.to, "f"), 0);
+		assert_int_equal(renameat(m.to, "n", m.u.dir, "new2"), 0);
+	} else if (when == KEPT)
+		assert_int_equal(undo_keep(&m.u, o.im.stage.fd), C_OK);
+	assert_int_equal(journal_sweep(&m.t.pd), 1);
+	if (when == KEPT) {
+		assert_string_equal(text_of(&m.t, "w/d/l"), "new");
+		assert_string_equal(text_of(&m.t, "w/d/n"), "new");
+		assert_int_equal(count(&m.t, "w/d"), 4);
+	} else {
+		assert_string_equal(text_of(&m.t, "w/d/f"), "old");
+		assert_int_equal(count(&m.t, "w/d"), 2);
+	}
+	order_free(&o);
+	close(m.t.pd.journal);
+	m.t.pd.journal = -1;
+	tmp_free(&m.t);
+}
+
+static void
+test_crash(void **state)
+{
+	int i;
+
+	for (i = 0; i < CRASHES; i++)
+		crash((enum crash)i);
 }
 
 /* What somebody else put there meanwhile is neither replaced nor taken. */
@@ -383,6 +456,7 @@ main(void)
 	    cmocka_unit_test(test_openat2),
 	    cmocka_unit_test(test_components),
 	    cmocka_unit_test(test_undo),
+	    cmocka_unit_test(test_crash),
 	    cmocka_unit_test(test_undo_others),
 	    cmocka_unit_test(test_undo_many),
 	};
