@@ -138,11 +138,12 @@ EXECD_PURE_SRC = common/cg.c execd/cgroup.c \
 
 UNIT_SRC = regress/unit/hop.c regress/unit/sink.c \
 	regress/unit/filter.c regress/unit/http_parse.c regress/unit/target.c \
-	regress/unit/digest.c \
+	regress/unit/digest.c regress/unit/hash.c \
 	regress/unit/body.c regress/unit/http_reply.c \
 	regress/unit/run_render.c regress/unit/listener.c \
 	regress/unit/json.c regress/unit/conf.c regress/unit/conf_world.c \
-	regress/unit/glob.c regress/unit/late.c regress/unit/imsg.c regress/unit/size.c regress/unit/shlex.c \
+	regress/unit/glob.c regress/unit/late.c regress/unit/imsg.c \
+	regress/unit/size.c regress/unit/shlex.c \
 	regress/unit/argv.c regress/unit/selector.c regress/unit/decide.c \
 	regress/unit/engine.c \
 	regress/unit/wire.c regress/unit/payload.c regress/unit/gate.c regress/unit/entry.c \

@@ -70,6 +70,17 @@ hmac_sha256(const void *key, size_t keylen, const void *p, size_t n,
 	explicit_bzero(&c, sizeof(c));
 }
 
+uint32_t
+fnv32(const void *p, size_t n)
+{
+	const uint8_t *q = p;
+	uint32_t h = 2166136261U;
+
+	while (n-- > 0)
+		h = (h ^ *q++) * 16777619U;
+	return h;
+}
+
 int
 ct_equal(const void *a, const void *b, size_t n)
 {
@@ -113,7 +124,7 @@ hex_encode(const void *p, size_t n, char *out)
 	*out = '\0';
 }
 
-static int
+int
 hex_digit(char c)
 {
 	if (c >= '0' && c <= '9')

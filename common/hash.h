@@ -1,8 +1,8 @@
 /*
  * SPDX-License-Identifier: ISC
  *
- * SHA-256 and HMAC-SHA-256 (BearSSL), constant-time comparison, random bytes,
- * base64, hex.  Pure but for random_bytes.
+ * SHA-256 and HMAC-SHA-256 (BearSSL), a hash for tables, constant-time
+ * comparison, random bytes, base64, hex.  Pure but for random_bytes.
  */
 #ifndef ABX_HASH_H
 #define ABX_HASH_H
@@ -21,12 +21,17 @@ void sha256_add(struct sha256_ctx *, const void *, size_t);
 void sha256_end(struct sha256_ctx *, uint8_t *out);
 void hmac_sha256(const void *key, size_t keylen, const void *, size_t,
     uint8_t out[SHA256_LEN]);
+/* FNV-1a with 32 bits (http://www.isthe.com/chongo/tech/comp/fnv/), for tables
+ * that are bounded: who chooses keys can find some that share a bucket. */
+uint32_t fnv32(const void *, size_t n);
 /* 1 when equal; time depends on n only. */
 int ct_equal(const void *, const void *, size_t n);
 /* Fill from getrandom(2); aborts when the kernel cannot. */
 void random_bytes(void *, size_t);
 /* Lower-case hex into out of 2n+1 bytes. */
 void hex_encode(const void *, size_t n, char *out);
+/* The value of a hex digit, -1 when it is none. */
+int hex_digit(char);
 /* Exactly 2n hex digits into n bytes: 0, else -1. */
 int hex_decode(const char *, uint8_t *out, size_t n);
 /* base64url without padding into out; outsize >= (n*4+2)/3+1.  Returns the

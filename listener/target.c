@@ -12,26 +12,14 @@
 #include "common/hash.h"
 #include "listener/http_parse.h"
 
-static int
-hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
-
 /* The byte that an escape at s means, -1 when it is broken or NUL. */
 static int
 escape(const char *s, size_t left)
 {
 	int hi, lo;
 
-	if (left < 3 || (hi = hex_value(s[1])) == -1 ||
-	    (lo = hex_value(s[2])) == -1)
+	if (left < 3 || (hi = hex_digit(s[1])) == -1 ||
+	    (lo = hex_digit(s[2])) == -1)
 		return -1;
 	return hi << 4 | lo ? hi << 4 | lo : -1;
 }

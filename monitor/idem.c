@@ -38,14 +38,11 @@ struct idem {
 static struct idem *buckets[IDEM_BUCKETS], *newest, *oldest;
 static size_t count, bytes;
 
-static size_t
-bucket_of(const char *p, size_t n)
+/* Where what has that name hangs. */
+static struct idem **
+bucket(const char *name, size_t n)
 {
-	uint32_t h = 2166136261U;
-
-	while (n-- > 0)
-		h = (h ^ (unsigned char)*p++) * 16777619U;
-	return h % IDEM_BUCKETS;
+	return &buckets[fnv32(name, n) % IDEM_BUCKETS];
 }
 
 static void
@@ -61,7 +58,7 @@ drop_body(struct idem *e)
 static void
 forget(struct idem *e)
 {
-	struct idem **p = &buckets[bucket_of(e->name, e->namelen)];
+	struct idem **p = bucket(e->name, e->namelen);
 
 	for (; *p != e; p = &(*p)->chain)
 		continue;
@@ -123,7 +120,7 @@ make_room(const char *who)
 static struct idem *
 look_up(const char *name, size_t n)
 {
-	struct idem *e = buckets[bucket_of(name, n)];
+	struct idem *e = *bucket(name, n);
 
 	for (; e != NULL; e = e->chain)
 		if (e->namelen == n && memcmp(e->name, name, n) == 0)
@@ -181,7 +178,7 @@ request_hash(struct req *r, uint8_t out[SHA256_LEN])
 static struct idem *
 remember(struct req *r, char *name, size_t n, const uint8_t *hash)
 {
-	struct idem *e, **b = &buckets[bucket_of(name, n)];
+	struct idem *e, **b = bucket(name, n);
 
 	if ((e = calloc(1, sizeof(*e))) == NULL)
 		return NULL;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/hash.h"
 #include "common/proc.h"
 #include "monitor/mon.h"
 
@@ -29,16 +30,6 @@ struct limit_slot {
 
 static struct limit_slot *table[SLOT_BUCKETS];
 static size_t nslots;
-
-static size_t
-hash(const char *p, size_t n)
-{
-	uint32_t h = 2166136261U;
-
-	while (n-- > 0)
-		h = (h ^ (unsigned char)*p++) * 16777619U;
-	return h % SLOT_BUCKETS;
-}
 
 static void
 refill(struct limit_slot *s, uint32_t count, uint64_t period_ms, uint64_t now)
@@ -104,7 +95,7 @@ slot_get(const char *who, const struct decision *d, uint64_t now)
 
 	if ((key = key_of(who, d, &n)) == NULL)
 		return NULL;
-	b = hash(key, n);
+	b = fnv32(key, n) % SLOT_BUCKETS;
 	for (s = table[b]; s != NULL; s = s->next)
 		if (s->keylen == n && memcmp(s->key, key, n) == 0) {
 			free(key);

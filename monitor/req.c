@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/hash.h"
 #include "common/late.h"
 #include "common/proc.h"
 #include "monitor/mon.h"
@@ -80,11 +81,7 @@ req_number(void)
 static uint64_t
 owner_of(const char *id)
 {
-	uint32_t h = 2166136261U;
-
-	while (*id != '\0')
-		h = (h ^ (unsigned char)*id++) * 16777619U;
-	return h % 65535 + 1;
+	return fnv32(id, strlen(id)) % 65535 + 1;
 }
 
 static void

@@ -764,6 +764,7 @@ class Case(unittest.TestCase):
     """A class that defines conf() gets one service for all its tests."""
 
     world = svc = None
+    unix = None  # the name of a socket in its world, to listen there alone
     longMessage = True
 
     @classmethod
@@ -781,7 +782,8 @@ class Case(unittest.TestCase):
         cls.fill(cls.world)
         cls.world.own()
         if (config := cls.conf(cls.world)) is not None:
-            cls.svc = Service(cls.world, config)
+            cls.svc = Service(cls.world, config,
+                              unix=cls.unix and cls.world / cls.unix)
             cls.svc.start()
 
     @classmethod

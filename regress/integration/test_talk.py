@@ -21,9 +21,8 @@ import threading
 import time
 import traceback
 
-from abxtest import (ADMIN, ASAN, LONG, ROOT, SLOW, Case, Conn, Reply, Service,
-                     World, Wrong, alive, comm, events, family, fds, timeout,
-                     told, until)
+from abxtest import (ADMIN, ASAN, LONG, ROOT, SLOW, Case, Conn, Reply, Wrong,
+                     alive, comm, events, family, fds, timeout, told, until)
 
 SEED = int(os.environ.get("ABX_SEED") or random.randrange(1 << 32))
 ROUNDS = int(os.environ.get("ABX_ROUNDS") or (
@@ -665,15 +664,7 @@ class UnixConversations(Conversations):
     """The buffers between the two ends are others there, and smaller."""
 
     rounds = ROUNDS // 3
-
-    @classmethod
-    def setUpClass(cls):
-        cls.world = World()
-        cls.addClassCleanup(cls.world.remove)
-        cls.fill(cls.world)
-        cls.world.own()
-        cls.svc = Service(cls.world, cls.conf(cls.world),
-                          unix=cls.world / "sock").start()
+    unix = "sock"
 
 
 class Gone(Talk):
