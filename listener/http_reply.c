@@ -120,6 +120,7 @@ int
 reply_head(char *out, size_t size, const struct reply *r)
 {
 	struct cur c = {out, out + size, 0};
+	uint64_t retry;
 
 	put(&c, "HTTP/1.1 ");
 	put_uint(&c, r->status);
@@ -139,9 +140,12 @@ reply_head(char *out, size_t size, const struct reply *r)
 		put(&c, "Accept-Ranges: bytes\r\n");
 	if (r->status == 206 || r->status == 416)
 		put_range(&c, r);
-	if (r->retry_after > 0) {
+	retry = r->retry_after;
+	if (retry == 0 && (r->status == 429 || r->status == 503))
+		retry = 1; /* these two always say it */
+	if (retry > 0) {
 		put(&c, "Retry-After: ");
-		put_uint(&c, r->retry_after);
+		put_uint(&c, retry);
 		put(&c, "\r\n");
 	}
 	if (r->www_auth)

@@ -21,6 +21,7 @@
 #include "monitor/workspace.h"
 
 #define KILL_GRACE_MS 2000
+#define RETRY_LAYER_S 60		   /* it takes somebody to mend it */
 #define SPAWN_BYTES_MAX (8U * 1024 * 1024) /* execd takes no more */
 
 /* 0 when every layer that the policy requires was seen to work. */
@@ -64,6 +65,8 @@ refuse_layer(struct req *r, const char *details)
 	a.kind = ANS_JSON;
 	a.code = C_SBX_UNAVAILABLE;
 	a.status = codes[a.code].status;
+	a.flags = ANS_RETRY;
+	a.retry_after = RETRY_LAYER_S;
 	a.body = code_body(C_SBX_UNAVAILABLE, r->ask.reqid, ops[r->call.op].id,
 	    NULL, NULL, details);
 	answer_send(r, &a, -1);

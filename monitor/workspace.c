@@ -59,7 +59,7 @@ create(struct req *r, const char *name, const char *session)
 	struct ws *w;
 
 	if (wstab_count(&workspaces, r->who.id) >= r->snap->conf->ws_max) {
-		answer_error(r, C_LIM_WORKSPACES, "session", NULL, 0);
+		answer_error(r, C_LIM_WORKSPACES, "session", NULL, 60);
 		return NULL;
 	}
 	w = wstab_add(&workspaces, name, r->who.id, session);

@@ -311,6 +311,9 @@ def strict(reply, head, never=()):
     if len(reply.all("content-length")) > 1 or (
             reply.all("content-length") and reply.all("transfer-encoding")):
         raise Wrong(f"ambiguous framing of an answer: {reply.headers}")
+    if reply.status in (429, 503) and not re.fullmatch(
+            "[1-9][0-9]*", reply.header("retry-after") or ""):
+        raise Wrong(f"no Retry-After: {reply} {reply.headers}")
     for secret in never:
         if secret.encode() in reply.raw:
             raise Wrong(f"an answer holds {secret!r}: {reply.raw[:600]!r}")

@@ -67,6 +67,9 @@ test_heads(void **state)
 	    {{.status = 429, .reqid = "r-1", .retry_after = 60},
 		"HTTP/1.1 429 Too Many Requests\r\n" ID
 		"Retry-After: 60\r\nContent-Length: 0\r\n\r\n"},
+	    {{.status = 503, .reqid = "r-1"},
+		"HTTP/1.1 503 Service Unavailable\r\n" ID
+		"Retry-After: 1\r\nContent-Length: 0\r\n\r\n"},
 	    {{.status = 401, .reqid = "r-1", .www_auth = 1},
 		"HTTP/1.1 401 Unauthorized\r\n" ID
 		"WWW-Authenticate: Bearer\r\nContent-Length: 0\r\n\r\n"},
