@@ -23,30 +23,53 @@
 
 #define WAIT_S 60 /* a reload waits for new workers */
 
-/* Where the service with that FILE listens for us: new string, NULL when the
- * file says nothing usable.  The file need not be sound: the tokens of the
- * service are not in our environment. */
+/* The socket in the run directory of a service that root or we started. */
 static char *
-socket_path(const struct ctl *ctl)
+run_socket(const struct ctl *ctl, const struct confset *cs, int root)
+{
+	char *dir, *path = NULL, *state = NULL, *work = NULL;
+	const char *of = cs->conf->state_dir;
+
+	/* what no file says is another's default for another starter */
+	if (root != cs->world.root_start &&
+	    (of == NULL ||
+		(cs->state_dir != NULL && strcmp(of, cs->state_dir) == 0))) {
+		(void)confdirs_default(root, NULL, &state, &work);
+		of = state;
+	}
+	dir = of == NULL
+		  ? NULL
+		  : confdirs_run(root,
+			root == cs->world.root_start ? ctl->opts.env : NULL,
+			ctl->opts.file, of);
+	if (dir != NULL && asprintf(&path, "%s/control", dir) == -1)
+		path = NULL;
+	free(dir);
+	free(state);
+	free(work);
+	return path;
+}
+
+/* Where the service with that FILE listens for us: one or two new strings,
+ * none when the file says nothing usable.  Who is not root may have started
+ * it, or be let in by a service of root's.  The file need not be sound: the
+ * tokens of the service are not in our environment. */
+static void
+socket_paths(const struct ctl *ctl, char *path[2])
 {
 	struct confset cs;
-	char *path = NULL, *dir;
 
-	if (confset_load(&cs, &ctl->opts) == -1 || cs.conf == NULL) {
+	path[0] = path[1] = NULL;
+	if (confset_load(&cs, &ctl->opts) == -1 || cs.conf == NULL)
 		show_findings(&cs.found, 1);
-		confset_clear(&cs);
-		return NULL;
-	}
-	if (cs.conf->control_path != NULL)
-		path = strdup(cs.conf->control_path);
-	else if ((dir = confdirs_run(cs.world.root_start, ctl->opts.env,
-		      ctl->opts.file, cs.conf->state_dir)) != NULL) {
-		if (asprintf(&path, "%s/control", dir) == -1)
-			path = NULL;
-		free(dir);
+	else if (cs.conf->control_path != NULL)
+		path[0] = strdup(cs.conf->control_path);
+	else {
+		path[0] = run_socket(ctl, &cs, cs.world.root_start);
+		if (!cs.world.root_start)
+			path[path[0] != NULL] = run_socket(ctl, &cs, 1);
 	}
 	confset_clear(&cs);
-	return path;
 }
 
 static struct imsgbuf *
@@ -96,6 +119,39 @@ converse(struct imsgbuf *b, const char *verb, int *ok)
 	return j;
 }
 
+static int
+none_there(int error)
+{
+	return error == ENOENT || error == ECONNREFUSED;
+}
+
+/* The service, and where it was found or looked for first; NULL with errno.
+ * *at is NULL when there is nowhere to look. */
+static struct imsgbuf *
+find(const struct ctl *ctl, char **at)
+{
+	struct imsgbuf *b = NULL;
+	char *path[2];
+	int error;
+
+	socket_paths(ctl, path);
+	if (path[0] != NULL && (b = dial(path[0])) == NULL &&
+	    none_there(error = errno) && path[1] != NULL) {
+		b = dial(path[1]);
+		if (b != NULL || !none_there(errno)) {
+			/* it is that one that there is something to say of */
+			error = errno;
+			free(path[0]);
+			path[0] = path[1];
+			path[1] = NULL;
+		}
+		errno = error;
+	}
+	free(path[1]);
+	*at = path[0];
+	return b;
+}
+
 int
 control_ask(const struct ctl *ctl, const char *verb, json_t **answer, int *ok)
 {
@@ -103,10 +159,11 @@ control_ask(const struct ctl *ctl, const char *verb, json_t **answer, int *ok)
 	char *path;
 
 	*ok = 0;
-	if ((path = socket_path(ctl)) == NULL)
+	b = find(ctl, &path);
+	if (path == NULL)
 		return CTL_USAGE;
-	if ((b = dial(path)) == NULL) {
-		if (errno == ENOENT || errno == ECONNREFUSED)
+	if (b == NULL) {
+		if (none_there(errno))
 			log_warn("%s: no service with this configuration runs",
 			    path);
 		else
@@ -126,13 +183,12 @@ control_ask(const struct ctl *ctl, const char *verb, json_t **answer, int *ok)
 json_t *
 control_status(const struct ctl *ctl)
 {
-	struct imsgbuf *b = NULL;
-	json_t *j = NULL;
+	struct imsgbuf *b;
+	json_t *j;
 	char *path;
 	int ok;
 
-	if ((path = socket_path(ctl)) != NULL)
-		b = dial(path);
+	b = find(ctl, &path);
 	free(path);
 	if (b == NULL)
 		return NULL;

@@ -2,6 +2,7 @@
 """What the manuals promise, held against the programs: every key of
 server.json(5) with its type, range and default; every code; every option.
 The manuals are read as they lie in the tree."""
+import grp
 import hashlib
 import json
 import os
@@ -15,7 +16,7 @@ import unittest
 
 from abxtest import (ADMIN, ALICE, AUTH, BASE, BOB, BUILD, ROOT, SLOW, Case,
                      Conn, Service, World, comm, events, family, free_port,
-                     proc_stat, still_there, until)
+                     needs_root, proc_stat, still_there, until)
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
@@ -842,3 +843,52 @@ class TooMuch(Case):
                                   p.stdout + p.stderr)
             self.ok(svc.get("/files/stat?path=a.txt"))
         self.assertFalse("died" in svc.logged())
+
+
+@needs_root
+class Group(Case):
+    """control.group lets an ordinary user in, also where the configuration
+    does not say where the socket is."""
+
+    SCRIPT = """
+set -e
+mount --bind {w} /mnt
+mkdir /mnt/lib
+mount --bind /mnt/lib /var/lib
+/mnt/abxd -d -f /mnt/conf/server.json 2>/mnt/log/log &
+abxd=$!
+n=0
+until grep -q 'ready on' /mnt/log/log; do
+	n=$((n + 1)); [ $n -lt 200 ]; sleep 0.1
+done
+for group in {gid} {other}; do
+	rc=0
+	HOME=/nonexistent setpriv --reuid=nobody --regid=$group --clear-groups \\
+	    /mnt/abxctl -f /mnt/conf/server.json status || rc=$?
+	echo "exit $rc"
+done
+kill $abxd
+wait $abxd
+"""
+
+    def test_default_socket(self):
+        w = World()
+        self.addCleanup(w.remove)
+        w.own()
+        svc = Service(w, {"rules": [{"allow": "files.stat",
+                                     "paths": "/mnt/w"}],
+                          "control": {"group": "nogroup"}})
+        for key in ("state_dir", "audit", "sandbox"):
+            del svc.config[key]
+        svc.write(svc.config)
+        for name in os.listdir(BUILD):
+            if name.startswith("abx") and os.path.isfile(f"{BUILD}/{name}"):
+                shutil.copy2(f"{BUILD}/{name}", w.dir)
+        other = grp.getgrnam("daemon").gr_gid
+        p = subprocess.run(
+            ["unshare", "-m", "--propagation", "private", "sh", "-c",
+             self.SCRIPT.format(w=w.dir, gid=grp.getgrnam("nogroup").gr_gid,
+                                other=other)],
+            env=svc.env, text=True, capture_output=True, timeout=60 * SLOW)
+        self.assertIn("listener  ready", p.stdout, p.stderr)
+        self.eq(re.findall("exit ([0-9]+)", p.stdout), ["0", "3"], p.stderr)
