@@ -36,7 +36,8 @@ L_ARCHIVE = -larchive
 # --- sources ---------------------------------------------------------------
 # BASE is linked into the static launcher too: libc only.
 BASE_SRC = common/wire.c common/imsg.c common/msg.c
-COMMON_SRC = common/args.c common/payload.c \
+COMMON_SRC = common/args.c common/strlist.c common/payload.c \
+	common/payload_ask.c common/payload_path.c \
 	common/payload_exec.c common/payload_files.c common/payload_cover.c \
 	common/payload_space.c common/ops.c common/codes.c \
 	common/frame.c common/hash.c common/memfd.c common/late.c common/size.c \

@@ -17,19 +17,10 @@
 
 #include "common/abx.h"
 #include "common/args.h"
+#include "common/strlist.h"
 #include "common/wire.h"
 
 /* ---- small pieces ---- */
-
-struct strlist {
-	char **v; /* owned, NULL when n is 0 */
-	size_t n;
-};
-void strlist_clear(struct strlist *);
-/* Append a copy of len bytes (no NUL among them): 0 or -1. */
-int strlist_add(struct strlist *, const char *, size_t len);
-void strlist_put(struct wbuf *, const struct strlist *);
-int strlist_get(struct rbuf *, struct strlist *, size_t maxn, size_t maxlen);
 
 /* A directory beneath which something may be done: a root that pathd holds,
  * and one more component below it for {principal.id} and {session} roots. */
@@ -37,14 +28,6 @@ struct rootref {
 	uint32_t root;
 	char sub[ABX_ID_MAX + 1]; /* "" or one safe component */
 };
-
-void refs_put(struct wbuf *, const struct rootref *, size_t n);
-void refs_get(struct rbuf *, struct rootref **, size_t *n);
-/* A SHA-256 that may be absent. */
-void digest_put(struct wbuf *, int has, const uint8_t digest[32]);
-void digest_get(struct rbuf *, uint8_t *has, uint8_t digest[32]);
-/* A time: seconds, and nanoseconds below one. */
-void mtime_get(struct rbuf *, int64_t *, uint32_t *);
 
 /* What pathd found out about one path (design: facts). */
 enum facts_status { FS_OK = 0, FS_OUTSIDE, FS_INVALID, FS_ERRNO };

@@ -9,23 +9,7 @@
 
 #include "common/codes.h"
 #include "common/payload.h"
-
-#define GET_END(r, x, clear)       \
-	do {                       \
-		if ((r)->err) {    \
-			clear(x);  \
-			return -1; \
-		}                  \
-		return 0;          \
-	} while (0)
-#define GET_PLAIN(r, x)                             \
-	do {                                        \
-		if ((r)->err) {                     \
-			memset(x, 0, sizeof(*(x))); \
-			return -1;                  \
-		}                                   \
-		return 0;                           \
-	} while (0)
+#include "common/payload_int.h"
 
 void
 exec_hello_put(struct wbuf *w, const struct exec_hello *h)

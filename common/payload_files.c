@@ -9,15 +9,7 @@
 
 #include "common/codes.h"
 #include "common/payload.h"
-
-#define GET_END(r, x, clear)       \
-	do {                       \
-		if ((r)->err) {    \
-			clear(x);  \
-			return -1; \
-		}                  \
-		return 0;          \
-	} while (0)
+#include "common/payload_int.h"
 
 void
 bulk_clear(struct bulk *b)

@@ -139,20 +139,9 @@ confdirs_canonical(const char *path)
 }
 
 static int
-has(const struct strlist *l, const char *s)
-{
-	size_t i;
-
-	for (i = 0; i < l->n; i++)
-		if (strcmp(l->v[i], s) == 0)
-			return 1;
-	return 0;
-}
-
-static int
 add_new(struct strlist *l, const char *s)
 {
-	return has(l, s) ? 0 : strlist_add(l, s, strlen(s));
+	return strlist_has(l, s) ? 0 : strlist_add(l, s, strlen(s));
 }
 
 /* What the glob says with the part before its first wildcard as that really

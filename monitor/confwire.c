@@ -101,17 +101,6 @@ boot_paths(struct boot *b, const struct confset *cs)
 }
 
 static int
-copy_list(struct strlist *dst, const struct strlist *src)
-{
-	size_t i;
-
-	for (i = 0; i < src->n; i++)
-		if (strlist_add(dst, src->v[i], strlen(src->v[i])) == -1)
-			return -1;
-	return 0;
-}
-
-static int
 boot_listen(struct boot *b, const struct conf *c)
 {
 	struct boot_listen *l;
@@ -269,9 +258,9 @@ confwire_boot(struct boot *b, const struct confset *cs)
 	    conf_revision(c, b->revision) == -1)
 		return -1;
 	if (boot_users(b, c) == -1 || boot_listen(b, c) == -1 ||
-	    copy_list(&b->audit, &c->audit) == -1 ||
-	    copy_list(&b->protect, &cs->protect) == -1 ||
-	    copy_list(&b->protect_names, &c->protect_names) == -1 ||
+	    strlist_copy(&b->audit, &c->audit) == -1 ||
+	    strlist_copy(&b->protect, &cs->protect) == -1 ||
+	    strlist_copy(&b->protect_names, &c->protect_names) == -1 ||
 	    boot_control(b, cs) == -1 || boot_start_env(b, cs) == -1)
 		return -1;
 	return boot_paths(b, cs);

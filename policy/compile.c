@@ -28,17 +28,6 @@ grow(void **v, size_t *n, size_t size)
 	return nv;
 }
 
-static int
-strlist_copy(struct strlist *dst, const struct strlist *src)
-{
-	size_t i;
-
-	for (i = 0; i < src->n; i++)
-		if (strlist_add(dst, src->v[i], strlen(src->v[i])) == -1)
-			return -1;
-	return 0;
-}
-
 long
 policy_root_add(struct policy *p, const char *path)
 {

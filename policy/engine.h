@@ -253,7 +253,6 @@ int system_texts(const struct policy *, struct strlist *out);
  * (core.health: unless denied by name). */
 int op_mounted(const struct policy *, uint16_t op, const struct principal *,
     uint64_t who_bits);
-int strlist_has(const struct strlist *, const char *);
 /* Append to a growing array of fixed-size elements: the new one, zeroed, or
  * NULL.  *n counts; the array grows by powers of two. */
 void *grow(void **v, size_t *n, size_t size);

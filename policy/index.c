@@ -155,17 +155,6 @@ add_roots(struct opidx *x, const struct pscope *s)
 	return 0;
 }
 
-int
-strlist_has(const struct strlist *l, const char *s)
-{
-	size_t i;
-
-	for (i = 0; i < l->n; i++)
-		if (strcmp(l->v[i], s) == 0)
-			return 1;
-	return 0;
-}
-
 static int
 strlist_join(struct strlist *dst, const struct strlist *src)
 {

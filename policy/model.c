@@ -20,17 +20,6 @@ words_add(struct strlist *l, const char *const *words)
 }
 
 static int
-list_copy(struct strlist *dst, const struct strlist *src)
-{
-	size_t i;
-
-	for (i = 0; i < src->n; i++)
-		if (strlist_add(dst, src->v[i], strlen(src->v[i])) == -1)
-			return -1;
-	return 0;
-}
-
-static int
 str_copy(char **dst, const char *src)
 {
 	if (src == NULL)
@@ -60,8 +49,8 @@ path_scope_copy(struct path_scope *dst, const struct path_scope *src)
 	*dst = *src;
 	memset(&dst->roots, 0, sizeof(dst->roots));
 	memset(&dst->deny, 0, sizeof(dst->deny));
-	if (list_copy(&dst->roots, &src->roots) == -1 ||
-	    list_copy(&dst->deny, &src->deny) == -1) {
+	if (strlist_copy(&dst->roots, &src->roots) == -1 ||
+	    strlist_copy(&dst->deny, &src->deny) == -1) {
 		path_scope_clear(dst);
 		return -1;
 	}
@@ -134,7 +123,7 @@ command_scope_copy(struct command_scope *dst, const struct command_scope *src)
 	error |= path_scope_copy(&dst->cwd, &src->cwd);
 	error |= str_copy(&dst->sandbox, src->sandbox);
 	for (i = 0; i < nitems(command_lists); i++)
-		error |= list_copy(
+		error |= strlist_copy(
 		    (struct strlist *)(void *)((char *)dst + command_lists[i]),
 		    (const struct strlist *)(const void *)((const char *)src +
 							   command_lists[i]));
@@ -174,9 +163,9 @@ url_scope_copy(struct url_scope *dst, const struct url_scope *src)
 	memset(&dst->hosts, 0, sizeof(dst->hosts));
 	memset(&dst->schemes, 0, sizeof(dst->schemes));
 	memset(&dst->paths, 0, sizeof(dst->paths));
-	if (list_copy(&dst->hosts, &src->hosts) == -1 ||
-	    list_copy(&dst->schemes, &src->schemes) == -1 ||
-	    list_copy(&dst->paths, &src->paths) == -1) {
+	if (strlist_copy(&dst->hosts, &src->hosts) == -1 ||
+	    strlist_copy(&dst->schemes, &src->schemes) == -1 ||
+	    strlist_copy(&dst->paths, &src->paths) == -1) {
 		url_scope_clear(dst);
 		return -1;
 	}
@@ -206,8 +195,8 @@ agent_scope_copy(struct agent_scope *dst, const struct agent_scope *src)
 	memset(&dst->commands, 0, sizeof(dst->commands));
 	memset(&dst->models, 0, sizeof(dst->models));
 	if (path_scope_copy(&dst->workdir, &src->workdir) == -1 ||
-	    list_copy(&dst->commands, &src->commands) == -1 ||
-	    list_copy(&dst->models, &src->models) == -1) {
+	    strlist_copy(&dst->commands, &src->commands) == -1 ||
+	    strlist_copy(&dst->models, &src->models) == -1) {
 		agent_scope_clear(dst);
 		return -1;
 	}
@@ -365,16 +354,16 @@ rule_copy(struct rule *dst, const struct rule *src)
 	dst->flawed = src->flawed;
 	dst->at.line = src->at.line;
 	dst->at.col = src->at.col;
-	error |= list_copy(&dst->sel, &src->sel);
-	error |= list_copy(&dst->principals, &src->principals);
+	error |= strlist_copy(&dst->sel, &src->sel);
+	error |= strlist_copy(&dst->principals, &src->principals);
 	error |= path_scope_copy(&dst->paths, &src->paths);
 	error |= params_copy(dst, src);
 	error |= command_scope_copy(&dst->commands, &src->commands);
 	error |= url_scope_copy(&dst->urls, &src->urls);
 	error |= agent_scope_copy(&dst->agent, &src->agent);
-	error |= list_copy(&dst->deny_paths, &src->deny_paths);
-	error |= list_copy(&dst->deny_commands, &src->deny_commands);
-	error |= list_copy(&dst->deny_urls, &src->deny_urls);
+	error |= strlist_copy(&dst->deny_paths, &src->deny_paths);
+	error |= strlist_copy(&dst->deny_commands, &src->deny_commands);
+	error |= strlist_copy(&dst->deny_urls, &src->deny_urls);
 	error |= str_copy(&dst->reason, src->reason);
 	error |= str_copy(&dst->name, src->name);
 	error |= str_copy(&dst->preset, src->preset);
