@@ -135,7 +135,7 @@ PATHD_PURE_SRC = pathd/beneath.c pathd/walk.c pathd/roots.c pathd/deny.c \
 	pathd/watch.c pathd/mounts.c
 EXECD_PURE_SRC = common/cg.c execd/cgroup.c \
 	execd/profile.c execd/appeared.c execd/keep.c execd/ring.c \
-	execd/known.c execd/launch/xl.c
+	execd/known.c execd/look.c execd/recall.c execd/launch/xl.c
 
 UNIT_SRC = regress/unit/hop.c regress/unit/sink.c \
 	regress/unit/filter.c regress/unit/http_parse.c regress/unit/target.c \
@@ -156,7 +156,7 @@ UNIT_SRC = regress/unit/hop.c regress/unit/sink.c \
 	regress/unit/pathd_search.c regress/unit/pathd_import.c \
 	regress/unit/space.c regress/unit/mounts.c \
 	regress/unit/denied.c regress/unit/execd_keep.c regress/unit/execd_ring.c \
-	regress/unit/known.c \
+	regress/unit/known.c regress/unit/look.c \
 	regress/unit/proctab.c regress/unit/wstab.c \
 	regress/unit/wsfile.c regress/unit/ctl_resp.c \
 	regress/unit/execd_profile.c \

@@ -8,9 +8,6 @@
 
 #include "execd/profile.h"
 
-#define NESTED_MAX_DIRS 1000	 /* that are looked at */
-#define NESTED_MAX_ENTRIES 20000 /* of all of them */
-
 /*
  * Protect the names in each directory below the writable bind b->v[i] that
  * holds ".git", when that is among them.  When there are more directories or

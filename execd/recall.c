@@ -1,0 +1,191 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * Remembers directories by device, inode and times, a bounded number below
+ * each of a few trees.  Knows no paths: what is found is what the directory
+ * holds wherever it lies now.  Owns its texts; touches no file, and is
+ * forgotten with this process.
+ */
+#include "execd/recall.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/abx.h"
+
+#define EACH (sizeof(struct recall_dir) + 16) /* with what malloc adds */
+#define NS 1000000000
+
+struct recall_tree {
+	uint64_t dev, ino;
+	uint64_t turn; /* of its last look, 0: never */
+	struct recall_dir *v;
+	size_t n, cap;
+	size_t sorted; /* so many of the first are in order */
+	size_t bytes;  /* of those that this look uses */
+};
+static struct recall_tree trees[RECALL_TREES];
+static uint64_t turns;
+
+int
+recall_settled(
+    const struct recall_id *id, const struct timespec *now, uint64_t ns)
+{
+	struct timespec t = id->ctime;
+
+	t.tv_sec += (time_t)(ns / NS);
+	t.tv_nsec += (long)(ns % NS);
+	if (t.tv_nsec >= NS) {
+		t.tv_sec++;
+		t.tv_nsec -= NS;
+	}
+	return t.tv_sec < now->tv_sec ||
+	       (t.tv_sec == now->tv_sec && t.tv_nsec < now->tv_nsec);
+}
+
+/* ---- one tree ---- */
+
+static void
+tree_clear(struct recall_tree *t)
+{
+	while (t->n > 0)
+		free(t->v[--t->n].text);
+	free(t->v);
+	memset(t, 0, sizeof(*t));
+}
+
+static int
+place_cmp(const void *a, const void *b)
+{
+	const struct recall_dir *x = a, *y = b;
+
+	if (x->id.dev != y->id.dev)
+		return x->id.dev < y->id.dev ? -1 : 1;
+	if (x->id.ino != y->id.ino)
+		return x->id.ino < y->id.ino ? -1 : 1;
+	return 0;
+}
+
+static int
+same_time(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+struct recall_tree *
+recall_begin(uint64_t dev, uint64_t ino)
+{
+	struct recall_tree *t = &trees[0];
+	size_t i;
+
+	for (i = 0; i < nitems(trees); i++) {
+		if (trees[i].turn != 0 && trees[i].dev == dev &&
+		    trees[i].ino == ino) {
+			t = &trees[i];
+			break;
+		}
+		if (trees[i].turn < t->turn)
+			t = &trees[i];
+	}
+	if (i == nitems(trees))
+		tree_clear(t);
+	t->dev = dev;
+	t->ino = ino;
+	t->turn = ++turns;
+	t->bytes = 0;
+	return t;
+}
+
+int
+recall_empty(const struct recall_tree *t)
+{
+	return t->sorted == 0;
+}
+
+const struct recall_dir *
+recall_find(struct recall_tree *t, const struct recall_id *id)
+{
+	struct recall_dir key = {.id = *id}, *d;
+
+	if (t->sorted == 0)
+		return NULL;
+	d = bsearch(&key, t->v, t->sorted, sizeof(*d), place_cmp);
+	if (d == NULL || !same_time(&d->id.ctime, &id->ctime) ||
+	    !same_time(&d->id.mtime, &id->mtime))
+		return NULL;
+	/* what is used stays, whatever the others need */
+	if (!d->used) {
+		d->used = 1;
+		t->bytes += EACH + d->len;
+	}
+	return d;
+}
+
+/* Room for one more: 0 or -1. */
+static int
+grow(struct recall_tree *t)
+{
+	size_t cap = t->cap == 0 ? 16 : 2 * t->cap;
+	struct recall_dir *v;
+
+	if (t->n < t->cap)
+		return 0;
+	if ((v = reallocarray(t->v, cap, sizeof(*v))) == NULL)
+		return -1;
+	t->v = v;
+	t->cap = cap;
+	return 0;
+}
+
+void
+recall_keep(struct recall_tree *t, const struct recall_dir *d)
+{
+	char *text = NULL;
+
+	if (t->bytes + EACH + d->len > RECALL_BYTES || grow(t) == -1)
+		return;
+	if (d->len > 0) {
+		if ((text = malloc(d->len)) == NULL)
+			return;
+		memcpy(text, d->text, d->len);
+	}
+	t->v[t->n] = *d;
+	t->v[t->n].text = text;
+	t->v[t->n++].used = 1;
+	t->bytes += EACH + d->len;
+}
+
+void
+recall_end(struct recall_tree *t)
+{
+	size_t i, n = 0, sorted = 0;
+	struct recall_dir *v;
+
+	for (i = 0; i < t->n; i++) {
+		if (!t->v[i].used) {
+			free(t->v[i].text);
+			continue;
+		}
+		t->v[n] = t->v[i];
+		t->v[n++].used = 0;
+		if (i < t->sorted)
+			sorted = n;
+	}
+	t->n = t->sorted = n;
+	if (sorted < n)
+		qsort(t->v, n, sizeof(*t->v), place_cmp);
+	if (n > 0 && n < t->cap &&
+	    (v = reallocarray(t->v, n, sizeof(*v))) != NULL) {
+		t->v = v;
+		t->cap = n;
+	}
+}
+
+void
+recall_clear(void)
+{
+	size_t i;
+
+	for (i = 0; i < nitems(trees); i++)
+		tree_clear(&trees[i]);
+}

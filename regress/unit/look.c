@@ -1,0 +1,640 @@
+/*
+ * SPDX-License-Identifier: ISC
+ *
+ * A look that remembers what earlier looks read finds what one finds that
+ * reads everything, whatever was done to the tree in between.  The other one
+ * is written here anew, as simple as can be.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <linux/openat2.h>
+
+#include "common/abx.h"
+#include "execd/look.h"
+#include "execd/recall.h"
+
+#define SETTLE_NS 25000000 /* more than a tick; a second would take hours */
+#define NOBODY 65534
+
+static char git[] = ".git", claude[] = ".claude";
+static char *names_v[] = {git, claude};
+static const struct strlist names = {names_v, nitems(names_v)};
+static char base[] = "/tmp/abx-look-XXXXXX";
+static int root = -1;
+static int remembers; /* on this file system */
+static unsigned recalled;
+
+/* ---- the simple look ---- */
+
+struct plain {
+	char *v[LOOK_MAX_DIRS];
+	int git[LOOK_MAX_DIRS + 1]; /* the last is the root's */
+	size_t n, first;
+	uint32_t left;
+	int more;
+};
+
+static void
+plain_add(struct plain *p, const char *dir, const char *name)
+{
+	char *path;
+	size_t i;
+
+	if (p->n == LOOK_MAX_DIRS) {
+		p->more = 1;
+		return;
+	}
+	assert_true(
+	    asprintf(&path, "%s%s%s", dir, *dir ? "/" : "", name) != -1);
+	for (i = 0; i < p->first; i++)
+		if (strcmp(p->v[i], path) == 0) {
+			free(path);
+			return;
+		}
+	p->v[p->n++] = path;
+}
+
+static int
+plain_at(struct plain *p, const char *rel)
+{
+	struct open_how how = {
+	    O_RDONLY | O_DIRECTORY, 0, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
+	const struct dirent *de;
+	struct stat st;
+	int fd, found = 0;
+	DIR *d;
+
+	fd = (int)syscall(
+	    SYS_openat2, root, *rel == '\0' ? "." : rel, &how, sizeof(how));
+	if (fd == -1) {
+		if (errno != ENOENT && errno != ENOTDIR && errno != ELOOP)
+			p->more = 1;
+		return 0;
+	}
+	assert_non_null(d = fdopendir(fd));
+	while ((de = readdir(d)) != NULL) {
+		if (strcmp(de->d_name, ".") == 0 ||
+		    strcmp(de->d_name, "..") == 0)
+			continue;
+		if (p->left == 0) {
+			p->more = 1;
+			break;
+		}
+		p->left--;
+		if (strcmp(de->d_name, ".git") == 0)
+			found = 1;
+		else if (strcmp(de->d_name, ".claude") != 0 &&
+			 (de->d_type == DT_DIR ||
+			     (de->d_type == DT_UNKNOWN &&
+				 fstatat(fd, de->d_name, &st,
+				     AT_SYMLINK_NOFOLLOW) == 0 &&
+				 S_ISDIR(st.st_mode))))
+			plain_add(p, rel, de->d_name);
+	}
+	closedir(d);
+	return found;
+}
+
+/* ---- comparing ---- */
+
+/* Both looks, which find the same. */
+static void
+same(uint32_t left, const char *first)
+{
+	struct plain *p = calloc(1, sizeof(*p));
+	struct stat st;
+	struct look *l;
+	size_t i;
+	int found;
+
+	assert_non_null(p);
+	assert_int_equal(fstat(root, &st), 0);
+	assert_non_null(l = look_new(root, st.st_dev, st.st_ino, &names));
+	l->settle = SETTLE_NS;
+	l->left = p->left = left;
+	if (first != NULL) {
+		assert_int_equal(look_first(l, first), 0);
+		plain_add(p, "", first);
+		p->first = 1;
+	}
+	p->git[LOOK_MAX_DIRS] = plain_at(p, "");
+	for (i = 0; i < p->n; i++)
+		p->git[i] = plain_at(p, p->v[i]);
+	assert_int_equal(look_at(l, ""), p->git[LOOK_MAX_DIRS]);
+	for (i = 0; i < l->n && !look_done(l); i++) {
+		found = look_at(l, l->v[i]);
+		if (i >= p->n || strcmp(l->v[i], p->v[i]) != 0 ||
+		    found != p->git[i])
+			fail_msg("%zu of %zu: %s %d, not %s %d", i, l->n,
+			    l->v[i], found, i < p->n ? p->v[i] : "", p->git[i]);
+	}
+	for (recalled += (unsigned)i + 1 - l->nread; i < p->n; i++)
+		assert_false(p->git[i]);
+	assert_int_equal(l->n, p->n);
+	assert_int_equal(l->more, p->more);
+	assert_false(l->failed);
+	for (i = 0; i < p->n; i++)
+		free(p->v[i]);
+	free(p);
+	look_free(l);
+}
+
+static void
+settle(void)
+{
+	usleep(2 * SETTLE_NS / 1000);
+}
+
+/* How many directories of the tree a look reads now. */
+static uint32_t
+reads(void)
+{
+	struct stat st;
+	struct look *l;
+	uint32_t n;
+	size_t i;
+
+	assert_int_equal(fstat(root, &st), 0);
+	assert_non_null(l = look_new(root, st.st_dev, st.st_ino, &names));
+	l->settle = SETTLE_NS;
+	look_at(l, "");
+	for (i = 0; i < l->n && !look_done(l); i++)
+		look_at(l, l->v[i]);
+	n = l->nread;
+	look_free(l);
+	return n;
+}
+
+/* Root needs no rights: be somebody who does, or root again. */
+static void
+be(uid_t uid)
+{
+	if (getuid() != 0)
+		return;
+	assert_int_equal(seteuid(uid), 0);
+	/* for the leak check at the end */
+	assert_int_equal(prctl(PR_SET_DUMPABLE, 1), 0);
+}
+
+static void
+run(const char *script)
+{
+	char *line;
+	pid_t pid;
+	int st;
+
+	assert_true((pid = fork()) != -1);
+	if (pid == 0) {
+		if (setresuid(geteuid(), geteuid(), geteuid()) == -1 ||
+		    asprintf(&line, "set -e; %s", script) == -1)
+			_exit(126);
+		execl("/bin/sh", "sh", "-c", line, NULL);
+		_exit(127);
+	}
+	assert_int_equal(waitpid(pid, &st, 0), pid);
+	if (st != 0)
+		fail_msg("%s: %d", script, st);
+}
+
+static void
+fresh(void)
+{
+	run("chmod -R u+rwx . ; rm -rf in out; mkdir in out");
+	if (root != -1)
+		close(root);
+	assert_true(
+	    (root = open("in", O_PATH | O_DIRECTORY | O_CLOEXEC)) != -1);
+}
+
+/* ---- chosen cases ---- */
+
+/* After each step, both at once and when everything is old. */
+static const char *const steps[] = {
+    "mkdir -p in/a/b/c in/d/e in/f; touch in/x in/a/y",
+    "mkdir in/a/b/c/.git",
+    /* times can be set, all but the one that counts */
+    "mkdir in/d/e/.git; touch -d 2001-01-01 in/d/e in/d in",
+    "mv in/d/e in/d/x; ln -s x in/d/e",
+    "rm in/d/e; mv in/d/x in/d/e",
+    "rmdir in/a/b/c/.git; touch -d 2001-01-01 in/a/b/c",
+    /* old ones come in from elsewhere, and with the times of what was there */
+    "mkdir -p out/n/m/.git; touch -d 2001-01-01 out/n/m out/n",
+    "mv out/n in/f/n",
+    "mv in/a out/a; mkdir -p out/a/b/.git out/a/new/.git",
+    "cp -a in/d out/d; rm -r out/d/e/.git; mkdir out/d/.git; "
+    "touch -r in/d out/d; mv in/d out/was; mv out/d in/d",
+    "mv out/a in/a; touch -d 2001-01-01 in/a/b in/a in",
+    /* links and what is no directory in their place */
+    "mv in/f in/g; ln -s g in/f",
+    "rm in/f; mv in/g in/f; mv in/f/n in/n; ln -s ../n in/f/n",
+    "rm in/f/n; touch in/f/n; mv in/n/m/.git in/n/m/.claude",
+    "rm in/f/n; mkdir in/f/n; echo gitdir: x >in/f/n/.git",
+    /* rights */
+    "chmod 0 in/a; chmod 0300 in/d; chmod 0500 in/f",
+    "chmod 0400 in/a; chmod 0 in/d; chmod 0755 in/f",
+    "chmod 0755 in/a in/d; mkdir in/a/b/z; chmod 0 in/a/b",
+    "chmod 0755 in/a/b; chmod 0 in",
+    "chmod 0755 in; mkdir -p in/.claude/x in/.claude/y/.git in/k/.claude/z",
+    "rm -r in/.claude; mkdir -p in/claude/.git",
+};
+
+static void
+test_steps(void **state)
+{
+	size_t i, k;
+
+	fresh();
+	same(LOOK_MAX_ENTRIES, NULL);
+	for (i = 0; i < nitems(steps); i++) {
+		run(steps[i]);
+		same(LOOK_MAX_ENTRIES, NULL);
+		settle();
+		for (k = 0; k < 2; k++)
+			same(LOOK_MAX_ENTRIES, "d/e");
+		same(7, "a/b/c");
+	}
+}
+
+/* What is old is not read again, and what is new is until it is old. */
+static void
+test_what_is_read(void **state)
+{
+	fresh();
+	run("mkdir -p in/a/b in/c");
+	if (!remembers)
+		skip();
+	settle();
+	assert_int_equal(reads(), 4);
+	assert_int_equal(reads(), 0);
+	run("touch in/a/b");
+	assert_int_equal(reads(), 1);
+	assert_int_equal(reads(), 1);
+	settle();
+	assert_int_equal(reads(), 1);
+	assert_int_equal(reads(), 0);
+	/* as when the clock is set */
+	recall_clear();
+	assert_int_equal(reads(), 4);
+	assert_int_equal(reads(), 0);
+}
+
+/* More than are looked at, of either kind. */
+static void
+test_limits(void **state)
+{
+	static const char *const more[] = {
+	    /* 2700 entries, the last directories in vain */
+	    "mkdir in/1 in/2 in/3 in/z; mkdir in/z/.git; for d in 1 2 3; do "
+	    "(cd in/$d; mkdir aa zz zz/.git; seq 900 | xargs touch); done",
+	    "rm in/1/5*", "rm in/3/*1", "rm -r in/1 in/2", "rm -r in/3",
+	    /* 1500 directories, in one and in many */
+	    "mkdir in/w; cd in/w; seq 1200 | xargs mkdir; mkdir 1100/.git",
+	    "cd in/w; rmdir 5* ; mkdir 7/.git",
+	    "for i in 1 2 3; do mkdir -p in/v/$i; (cd in/v/$i; "
+	    "seq 500 | xargs mkdir); done; mkdir in/v/3/77/.git",
+	    "rmdir in/v/1/*"};
+	size_t i, k;
+
+	fresh();
+	for (i = 0; i < nitems(more); i++) {
+		run(more[i]);
+		settle();
+		for (k = 0; k < 3; k++)
+			same(i < 4 ? 2000 : LOOK_MAX_ENTRIES,
+			    k == 1 ? "v/3/77" : NULL);
+	}
+	if (remembers)
+		assert_int_equal(reads(), 0);
+	same(0, NULL);
+}
+
+/* What memory there is suffices for some of it only. */
+static void
+test_long_names(void **state)
+{
+	size_t k;
+
+	fresh();
+	run("n=$(printf '%0200d' 0); cd in; for a in 1 2 3 4 5 6 7 8 9; do "
+	    "mkdir $a$n; (cd $a$n; for i in $(seq 100); do echo $i$n; done | "
+	    "xargs mkdir); mkdir $a$n/7$n/.git; done");
+	settle();
+	for (k = 0; k < 3; k++)
+		same(LOOK_MAX_ENTRIES, NULL);
+	if (remembers)
+		assert_in_range(reads(), 1, 900);
+}
+
+/* More trees than are remembered: those of long ago are read anew. */
+static void
+test_many_trees(void **state)
+{
+	char path[32];
+	int i, k;
+
+	fresh();
+	run("for i in $(seq 20); do mkdir -p in/$i/a/.git; done");
+	settle();
+	for (k = 0; k < 2; k++)
+		for (i = 1; i <= RECALL_TREES + 4; i++) {
+			close(root);
+			snprintf(path, sizeof(path), "in/%d", i);
+			root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+			assert_true(root != -1);
+			same(LOOK_MAX_ENTRIES, NULL);
+		}
+	if (remembers)
+		assert_int_equal(reads(), 0);
+}
+
+/* Other file systems and directories appear where some were. */
+static void
+test_mounts(void **state)
+{
+	static const char *const mounts[] = {"mount --bind in/other in/a",
+	    "mkdir in/a/new; umount in/a",
+	    "mount -t tmpfs none in/a; mkdir -p in/a/b/.git in/a/k",
+	    "mkdir in/a/k/.git", "umount in/a",
+	    "mount --bind in/a/b in/other/x", "umount in/other/x",
+	    "mount --bind in in/other/x", "umount in/other/x"};
+	size_t i, k;
+
+	if (getuid() != 0)
+		skip();
+	be(0);
+	assert_int_equal(unshare(CLONE_NEWNS), 0);
+	assert_int_equal(
+	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+	be(NOBODY);
+	fresh();
+	run("mkdir -p in/a/b/c in/other/x/.git in/other/y");
+	settle();
+	same(LOOK_MAX_ENTRIES, NULL);
+	for (i = 0; i < nitems(mounts); i++) {
+		be(0);
+		run(mounts[i]);
+		be(NOBODY);
+		for (k = 0; k < 2; k++)
+			same(1000, NULL);
+		settle();
+		for (k = 0; k < 2; k++)
+			same(1000, NULL);
+	}
+	be(0);
+	run("chown -R 65534 in");
+	be(NOBODY);
+}
+
+/* ---- anything ---- */
+
+static uint32_t seed = 1;
+
+static uint32_t
+rnd(uint32_t n)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 17;
+	seed ^= seed << 5;
+	return seed % n;
+}
+
+/* A path of up to four names out of few, so that it is often there. */
+static void
+somewhere(char path[128])
+{
+	static const char *const part[] = {"a", "b", "c", "d", "e", ".claude"};
+	uint32_t n = rnd(4) + 1;
+
+	strlcpy(path, rnd(6) == 0 ? "out" : "in", 128);
+	while (n-- > 0) {
+		strlcat(path, "/", 128);
+		strlcat(path, part[rnd(nitems(part))], 128);
+	}
+	if (rnd(4) == 0)
+		strlcat(path, "/.git", 128);
+}
+
+/* Anything that a command may do; most of it fails, as it would there. */
+static void
+anything(void)
+{
+	const struct timespec old[2] = {{rnd(9), 5}, {rnd(9), 7}};
+	char a[128], b[128];
+	int fd = -1;
+
+	somewhere(a);
+	somewhere(b);
+	switch (rnd(14)) {
+	case 0:
+		(void)rmdir(a);
+		break;
+	case 1:
+		fd = open(a, O_CREAT | O_WRONLY | O_NOFOLLOW, 0600);
+		break;
+	case 2:
+		(void)unlink(a);
+		break;
+	case 3:
+		(void)symlink(rnd(2) ? "a" : ".", a);
+		break;
+	case 4:
+	case 5:
+		(void)rename(a, b);
+		break;
+	case 6:
+		(void)renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE);
+		break;
+	case 7:
+		(void)chmod(a, (mode_t)(rnd(8) << 6));
+		break;
+	case 8:
+		(void)chmod(a, 0700);
+		break;
+	default:
+		(void)mkdir(a, 0700);
+	}
+	(void)utimensat(AT_FDCWD, rnd(2) ? a : b, old, AT_SYMLINK_NOFOLLOW);
+	if (fd != -1)
+		close(fd);
+}
+
+static void
+test_anything(void **state)
+{
+	uint32_t i, k;
+
+	fresh();
+	recalled = 0;
+	for (i = 0; i < 2000; i++) {
+		for (k = rnd(3); k > 0; k--)
+			anything();
+		if (rnd(20) == 0)
+			settle();
+		if (rnd(100) == 0)
+			run("chmod -R u+rwx in out");
+		same(rnd(3) == 0 ? rnd(40) : 1000, rnd(3) == 0 ? "a/b" : NULL);
+	}
+	if (remembers)
+		assert_in_range(recalled, 1000, UINT32_MAX);
+}
+
+/* The same while looks go on: what a command has done before it stops is seen
+ * by the next look, whatever the one saw that met it. */
+static void
+test_race(void **state)
+{
+	struct stat st;
+	pid_t pid;
+	int i, k, s;
+
+	fresh();
+	assert_int_equal(fstat(root, &st), 0);
+	for (i = 0; i < 12; i++) {
+		assert_true((pid = fork()) != -1);
+		if (pid == 0) {
+			for (seed += (uint32_t)i, k = 0; k < 2000; k++) {
+				anything();
+				if (k % 512 == 0 && rnd(2))
+					settle();
+			}
+			_exit(0);
+		}
+		do {
+			(void)reads();
+			assert_true((k = waitpid(pid, &s, WNOHANG)) != -1);
+		} while (k == 0);
+		assert_int_equal(s, 0);
+		same(1000, NULL);
+		run("chmod -R u+rwx in out; for d in a b c; do "
+		    "mkdir -p in/$d/d/e 2>&- || true; done");
+	}
+}
+
+/* ---- times ---- */
+
+static void
+test_settled(void **state)
+{
+	static const struct {
+		struct timespec ctime, now;
+		uint64_t ns;
+		int is;
+	} rows[] = {
+	    {{10, 0}, {12, 0}, LOOK_SETTLE_NS, 0},
+	    {{10, 0}, {12, 1}, LOOK_SETTLE_NS, 1},
+	    {{10, 999999999}, {12, 999999999}, LOOK_SETTLE_NS, 0},
+	    {{10, 999999999}, {13, 0}, LOOK_SETTLE_NS, 1},
+	    {{10, 999999999}, {11, 0}, 2, 0},
+	    {{10, 999999999}, {11, 0}, 1, 0},
+	    {{10, 999999999}, {11, 1}, 1, 1},
+	    {{13, 0}, {12, 0}, LOOK_SETTLE_NS, 0}, /* of the future */
+	    {{0, 0}, {12, 0}, LOOK_SETTLE_NS, 1},
+	};
+	struct recall_id id = {0};
+	size_t i;
+
+	for (i = 0; i < nitems(rows); i++) {
+		id.ctime = rows[i].ctime;
+		if (recall_settled(&id, &rows[i].now, rows[i].ns) != rows[i].is)
+			fail_msg("row %zu", i);
+	}
+}
+
+/* Another device, inode or time is another directory. */
+static void
+test_another(void **state)
+{
+	const struct recall_id id = {1, 2, {3, 4}, {5, 6}};
+	const struct recall_id others[] = {{0, 2, {3, 4}, {5, 6}},
+	    {1, 3, {3, 4}, {5, 6}}, {1, 2, {2, 4}, {5, 6}},
+	    {1, 2, {3, 5}, {5, 6}}, {1, 2, {3, 4}, {6, 6}},
+	    {1, 2, {3, 4}, {5, 5}}, {2, 1, {3, 4}, {5, 6}}};
+	const struct recall_dir *found;
+	struct recall_dir d = {.id = id, .count = 7, .git = RECALL_NONE};
+	struct recall_tree *t;
+	size_t i;
+
+	recall_clear();
+	t = recall_begin(1, 1);
+	assert_true(recall_empty(t));
+	recall_keep(t, &d);
+	recall_end(t);
+	t = recall_begin(1, 1);
+	assert_false(recall_empty(t));
+	for (i = 0; i < nitems(others); i++)
+		assert_null(recall_find(t, &others[i]));
+	assert_non_null(found = recall_find(t, &id));
+	assert_int_equal(found->count, 7);
+	recall_end(t);
+	t = recall_begin(1, 1);
+	recall_end(t); /* it was not used */
+	t = recall_begin(1, 1);
+	assert_true(recall_empty(t));
+	recall_end(t);
+	recall_clear();
+}
+
+static int
+set_up(void **state)
+{
+	assert_non_null(mkdtemp(base));
+	if (geteuid() == 0 && chown(base, NOBODY, NOBODY) == -1)
+		return -1;
+	if (chdir(base) == -1)
+		return -1;
+	be(NOBODY);
+	fresh();
+	run("mkdir in/a");
+	settle();
+	(void)reads();
+	remembers = reads() == 0;
+	return 0;
+}
+
+static int
+tear_down(void **state)
+{
+	run("chmod -R u+rwx .; rm -rf in out");
+	be(0);
+	return chdir("/") == -1 || close(root) == -1 || rmdir(base) == -1 ? -1
+									  : 0;
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_settled),
+	    cmocka_unit_test(test_another),
+	    cmocka_unit_test(test_steps),
+	    cmocka_unit_test(test_what_is_read),
+	    cmocka_unit_test(test_limits),
+	    cmocka_unit_test(test_long_names),
+	    cmocka_unit_test(test_many_trees),
+	    cmocka_unit_test(test_mounts),
+	    cmocka_unit_test(test_anything),
+	    cmocka_unit_test(test_race),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
