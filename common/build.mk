@@ -350,8 +350,10 @@ manuals: $B/mantables
 	@cmp -s $B/abx-http.7 man/abx-http.7 || cp $B/abx-http.7 man/abx-http.7
 
 # --- unit tests: built with the sanitizers, run by "make unit" --------------
-# Everything pure goes into one archive, so a test links only what it uses.
-PURE_AO = ${CORE_AO} ${POLICY_AO} ${LISTENER_PURE_SRC:.c=.ao} \
+# Everything pure goes into one archive, so a test links only what it uses;
+# and what tests share.
+UNIT_LIB_SRC = regress/unit/policy_ask.c regress/unit/policy_gen.c
+PURE_AO = ${UNIT_LIB_SRC:.c=.ao} ${CORE_AO} ${POLICY_AO} ${LISTENER_PURE_SRC:.c=.ao} \
 	${MONITOR_PURE_SRC:.c=.ao} ${PATHD_PURE_SRC:.c=.ao} ${EXECD_PURE_SRC:.c=.ao} \
 	common/chan.ao
 $A/libpure.a: ${PURE_AO}
@@ -391,7 +393,8 @@ MAN5 = man/server.json.5
 MAN7 = man/abx-command-policy.7 man/abx-http.7 man/abx-policy.7 \
 	man/abx-privsep.7 man/abx-sandbox.7
 MAN8 = man/abxd.8 man/abxctl.8
-DEPS += ${LAUNCH_SRC:.c=.uo.d} ${BASE_SRC:.c=.uo.d} ${UNIT_SRC:.c=.ao.d} ${UNIT_SRC:.c=.o.d}
+DEPS += ${LAUNCH_SRC:.c=.uo.d} ${BASE_SRC:.c=.uo.d} ${UNIT_SRC:.c=.ao.d} ${UNIT_SRC:.c=.o.d} \
+	${UNIT_LIB_SRC:.c=.ao.d} ${UNIT_LIB_SRC:.c=.o.d}
 
 .PHONY: manuals unit-plain faulty all asan deps users demo check unit lint format install clean
 
