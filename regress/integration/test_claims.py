@@ -9,14 +9,15 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
 import unittest
 
-from abxtest import (ADMIN, ALICE, AUTH, BASE, BOB, BUILD, ROOT, SLOW, Case,
-                     Conn, Service, World, comm, events, family, free_port,
-                     needs_root, proc_stat, still_there, until)
+from abxtest import (ADMIN, ALICE, AUTH, BASE, BOB, BUILD, LONG, ROOT, SLOW,
+                     Case, Conn, Service, World, comm, events, family,
+                     free_port, needs_root, proc_stat, still_there, until)
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
@@ -334,6 +335,18 @@ class Catalogue(unittest.TestCase):
                 self.assertIn(symbol, used)
                 self.assertTrue(f".It Li {code} Ta " in text)
 
+    def test_rules_of_the_command_policy(self):
+        with open(f"{TOP}/policy/filter_rules.def") as f:
+            rules = re.findall(r'RULE\([A-Z_0-9]+, "([a-z_0-9]+)",\s*(\w+)',
+                               f.read())
+        self.assertGreater(len(rules), 15)
+        text = manual("abx-command-policy.7")
+        for section, tier in (("FLOOR", "FLOOR"), ("WARNINGS", "WARN")):
+            part = text.split(f".Sh {section}\n")[1].split("\n.Sh ")[0]
+            self.assertEqual(set(re.findall(r"(?m)^\.It Li ([a-z_0-9]+)$",
+                                            part)),
+                             {name for name, t in rules if t == tier})
+
     def test_variables(self):
         with open(f"{TOP}/policy/confceil.c") as f:
             names = set(re.findall(r"ABX_SERVER_[A-Z_]+", f.read()))
@@ -566,6 +579,38 @@ class Starts(Case):
         p = self.abxd(svc, "-n", "-f", svc.file, "--require-auth")
         self.eq(p.returncode, 0, p.stderr)
 
+    def test_a_port_that_is_taken(self):
+        svc = self.prepare()
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", svc.port))
+            s.listen()
+            p = self.abxd(svc, "-d", "-f", svc.file)
+            self.eq(p.returncode, 1, p.stderr)
+            self.assertIn("cannot listen", p.stderr)
+            # in the background the command ends with it too
+            p = self.abxd(svc, "-f", svc.file)
+            self.eq(p.returncode, 1, p.stderr)
+
+    def test_socket_file(self):
+        """One that nobody listens on goes, ours has the mode and the group
+        that "listen" says and goes at the end."""
+        svc = self.prepare()
+        os.mkdir(svc.world / "run")
+        path = svc.world / "run/s"
+        with socket.socket(socket.AF_UNIX) as s:
+            s.bind(path)
+        group = "daemon" if ROOT else grp.getgrgid(os.getegid()).gr_name
+        svc.unix = path
+        svc.write({**svc.config, "listen": [
+            {"unix": path, "mode": "0660", "group": group}]})
+        self.addCleanup(self.end, svc)
+        self.health(svc.start())
+        st = os.stat(path)
+        self.eq((oct(st.st_mode), st.st_gid),
+                ("0o140660", grp.getgrnam(group).gr_gid))
+        svc.stop()
+        self.eq(os.listdir(svc.world / "run"), [])
+
     def test_usage(self):
         svc = self.prepare()
         for argv in (["-x"], ["-p", "read-only"], ["-r", "/"], ["more"],
@@ -764,7 +809,7 @@ class Shell(Case):
 
 
 class Codes(Case):
-    """Codes that no other test asks for."""
+    """Codes, and what else of abx-http(7), that no other test asks for."""
 
     @classmethod
     def conf(cls, w):
@@ -793,6 +838,14 @@ class Codes(Case):
         r = self.svc.rpc("commands.run", {"argv": ["sh", "-c", ":"],
                                           "cwd": self.world.r})
         self.refused(r, 403, "sandbox.protect_symlink")
+
+    @unittest.skipUnless(LONG, "takes half a minute")
+    def test_a_comment_every_15_seconds(self):
+        r = self.ok(self.svc.rpc("commands.run", {
+            "argv": ["sh", "-c", "sleep 33; echo x"], "stream": True},
+            timeout=60))
+        self.eq(len(re.findall(rb"(?m)^:", r.body)), 2, r.body)
+        self.eq(events(r.body)[-1][1]["exit_code"], 0)
 
     def test_urls(self):
         """No operation takes one yet; what a deny says holds already."""
