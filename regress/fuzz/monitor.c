@@ -357,6 +357,12 @@ chan_queued(const struct chan *c)
 }
 
 int
+chan_set_aside(struct chan *c, size_t packets)
+{
+	return 0;
+}
+
+int
 chan_passcred(struct chan *c)
 {
 	return 0;
