@@ -53,22 +53,85 @@ ring_grow(struct keep *k, size_t need)
 	k->ring_cap = cap;
 }
 
+/* Is it a byte within a character? */
+static int
+inner(uint8_t c)
+{
+	return (c & 0xc0) == 0x80;
+}
+
+/* Bytes that the character at the end of these lacks, if it is one. */
+static size_t
+missing(const uint8_t last[3])
+{
+	size_t back, want;
+	uint8_t c;
+
+	for (back = 1; back <= 3; back++) {
+		c = last[3 - back];
+		if (inner(c))
+			continue;
+		want = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : c >= 0xc0 ? 2 : 1;
+		return want > back ? want - back : 0;
+	}
+	return 0;
+}
+
+/* There will be a cut, behind the head: its last character is completed from
+ * what is in the ring, which did not wrap yet, and from the bytes that come.
+ * How many of those it takes. */
+static size_t
+complete(struct keep *k, const uint8_t *p, size_t n)
+{
+	size_t want = missing(k->last), own = 0, from = 0;
+	uint8_t c;
+
+	k->cut = 1;
+	if (k->dropped > 0)
+		return 0; /* for want of memory: it may have wrapped */
+	while (k->nedge < want && k->ring_max > 0) {
+		if (own < k->ring_len)
+			c = k->ring[own];
+		else if (from < n)
+			c = p[from];
+		else
+			break;
+		if (!inner(c))
+			break;
+		if (own < k->ring_len)
+			own++;
+		else
+			from++;
+		k->edge[k->nedge++] = c;
+		k->ring_max--;
+	}
+	k->ring_len -= own;
+	if (own > 0)
+		memmove(k->ring, k->ring + own, k->ring_len);
+	return from;
+}
+
 static void
 ring_put(struct keep *k, const uint8_t *p, size_t n)
 {
-	size_t over, at, m;
+	size_t over, at, m, cap;
 
+	if (!k->cut && k->ring_len + n > k->ring_max) {
+		m = complete(k, p, n);
+		p += m;
+		n -= m;
+	}
 	ring_grow(k, k->ring_len + n);
-	if (n > k->ring_cap) {
+	cap = k->ring_cap < k->ring_max ? k->ring_cap : k->ring_max;
+	if (n > cap) {
 		/* only the end can stay */
-		k->dropped += n - k->ring_cap;
-		p += n - k->ring_cap;
-		n = k->ring_cap;
+		k->dropped += n - cap;
+		p += n - cap;
+		n = cap;
 	}
 	if (n == 0)
 		return;
-	over =
-	    k->ring_len + n > k->ring_cap ? k->ring_len + n - k->ring_cap : 0;
+	over = k->ring_len + n > cap ? k->ring_len + n - cap : 0;
 	k->dropped += over;
 	k->ring_pos = (k->ring_pos + over) % k->ring_cap;
 	k->ring_len -= over;
@@ -79,6 +142,21 @@ ring_put(struct keep *k, const uint8_t *p, size_t n)
 	k->ring_len += n;
 }
 
+static void
+note_last(struct keep *k, const uint8_t *p, size_t n)
+{
+	const size_t all = sizeof(k->last);
+
+	if (n < all)
+		memmove(k->last, k->last + n, all - n);
+	else {
+		p += n - all;
+		n = all;
+	}
+	if (n > 0)
+		memcpy(k->last + all - n, p, n);
+}
+
 size_t
 keep_take(struct keep *k, const uint8_t *p, size_t n)
 {
@@ -86,6 +164,7 @@ keep_take(struct keep *k, const uint8_t *p, size_t n)
 	size_t now = n > room ? (size_t)room : n;
 
 	k->head += now;
+	note_last(k, p, now);
 	if (n > now && k->ring_max > 0)
 		ring_put(k, p + now, n - now);
 	else
@@ -93,17 +172,36 @@ keep_take(struct keep *k, const uint8_t *p, size_t n)
 	return now;
 }
 
-void
-keep_tail(const struct keep *k, const uint8_t *p[2], size_t n[2])
+/* The end of a character of which the beginning is gone. */
+static void
+skip_inner(struct keep *k)
 {
-	size_t first = k->ring_cap - k->ring_pos;
+	size_t i;
 
+	for (i = 0; i < 3 && k->ring_len > 0 && inner(k->ring[k->ring_pos]);
+	     i++) {
+		k->ring_pos = (k->ring_pos + 1) % k->ring_cap;
+		k->ring_len--;
+		k->dropped++;
+	}
+}
+
+void
+keep_tail(struct keep *k, const uint8_t *p[KEEP_PIECES], size_t n[KEEP_PIECES])
+{
+	size_t first;
+
+	if (k->dropped > 0)
+		skip_inner(k);
+	first = k->ring_cap - k->ring_pos;
 	if (first > k->ring_len)
 		first = k->ring_len;
-	p[0] = k->ring == NULL ? NULL : k->ring + k->ring_pos;
-	n[0] = first;
-	p[1] = k->ring;
-	n[1] = k->ring_len - first;
+	p[0] = k->edge;
+	n[0] = k->nedge;
+	p[1] = k->ring == NULL ? NULL : k->ring + k->ring_pos;
+	n[1] = first;
+	p[2] = k->ring;
+	n[2] = k->ring_len - first;
 }
 
 /* ---- frames ---- */

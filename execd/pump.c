@@ -291,14 +291,14 @@ pump_waits(const struct pump *p)
 static void
 finish_stream(struct stream *s)
 {
-	const uint8_t *tail[2];
-	size_t n[2];
+	const uint8_t *tail[KEEP_PIECES];
+	size_t n[KEEP_PIECES], i;
 
 	(void)stream_read(s, LAST_MAX);
 	stream_close(s);
 	keep_tail(&s->keep, tail, n);
-	queue(s->pump, s->kind, tail[0], n[0]);
-	queue(s->pump, s->kind, tail[1], n[1]);
+	for (i = 0; i < KEEP_PIECES; i++)
+		queue(s->pump, s->kind, tail[i], n[i]);
 }
 
 static void

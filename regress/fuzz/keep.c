@@ -44,14 +44,15 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct feed f = {data, size};
 	uint64_t max = feed_uint(&f, 2), head, tail;
-	int both = feed_u8(&f) & 1;
+	uint8_t way = feed_u8(&f);
+	int both = way & 1, text = way & 2;
 	uint32_t seed = 1;
 	struct wbuf all, passed;
 	struct frames fr = {0};
 	struct keep k;
-	const uint8_t *piece[2];
+	const uint8_t *piece[KEEP_PIECES];
 	uint8_t *out;
-	size_t n, m, len[2];
+	size_t n, m, i, len[KEEP_PIECES];
 
 	wbuf_init(&all, SIZE_MAX);
 	wbuf_init(&passed, SIZE_MAX);
@@ -60,7 +61,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		n = feed_u8(&f) * 41U;
 		out = fuzz_alloc(n);
 		for (m = 0; m < n; m++)
-			out[m] = (uint8_t)fuzz_rand(&seed);
+			out[m] =
+			    (uint8_t)fuzz_rand(&seed) & (text ? 0x7f : 0xff);
 		wput_raw(&all, out, n);
 		m = keep_take(&k, out, n);
 		CHECK(m <= n);
@@ -69,16 +71,24 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		free(out);
 	}
 	keep_tail(&k, piece, len);
-	wput_raw(&passed, piece[0], len[0]);
-	wput_raw(&passed, piece[1], len[1]);
-	CHECK(frames_put(&fr, FR_OUT, piece[0], len[0]) == 0);
-	CHECK(frames_put(&fr, FR_OUT, piece[1], len[1]) == 0);
+	for (i = 0; i < KEEP_PIECES; i++) {
+		wput_raw(&passed, piece[i], len[i]);
+		CHECK(frames_put(&fr, FR_OUT, piece[i], len[i]) == 0);
+	}
 	/* whole when it fits, else the head and perhaps the end of it */
 	head = !both ? max : max * 2 / 5;
 	tail = max - head;
 	if (all.len <= max) {
 		head = all.len;
 		tail = 0;
+	}
+	/* a character is not cut, so up to three bytes go to the head, and as
+	 * many are dropped */
+	if (!text && tail > 0) {
+		CHECK(passed.len <= head + tail);
+		CHECK(passed.len + 3 >= head + tail);
+		head += len[0];
+		tail = passed.len - head;
 	}
 	CHECK(passed.len == head + tail);
 	CHECK(k.dropped == all.len - passed.len);

@@ -428,6 +428,21 @@ class Results(Exec):
         self.eq(self.svc.audit_of(r)["signal"], "KILL")
 
 
+class HeadTail(Exec):
+    scope = {"max_output_bytes": 20, "output_keep": "head_tail"}
+
+    def test_text_stays_text(self):
+        for n in range(3):
+            words = "x" * n + "日本語テスト" * 4
+            r = self.ok(self.svc.run("echo", words)).json
+            got = r["stdout"].encode()
+            self.eq((r["stdout_encoding"], r["truncated"]["stdout"],
+                     len(got) <= 20, len(got) + r["dropped"]["stdout"]),
+                    ("utf-8", True, True, len(words.encode()) + 1), r)
+            self.eq(words.startswith(r["stdout"][:2]) and
+                    r["stdout"].endswith("テスト\n"), True, r)
+
+
 class Bounds(Exec):
     scope = {"max_output_bytes": 10, "timeout": "3s", "cpu_seconds": 1,
              "memory": "128MB", "processes": 20}

@@ -21,8 +21,8 @@ static void
 feed(const char *text, size_t piece, uint64_t max, int head_tail, char *out,
     uint64_t *dropped)
 {
-	const uint8_t *tail[2];
-	size_t n[2], len = strlen(text), at, m, now, o = 0;
+	const uint8_t *tail[KEEP_PIECES];
+	size_t n[KEEP_PIECES], len = strlen(text), at, m, now, o = 0, i;
 	struct keep k;
 
 	keep_init(&k, max, head_tail);
@@ -34,11 +34,12 @@ feed(const char *text, size_t piece, uint64_t max, int head_tail, char *out,
 	}
 	out[o++] = '|';
 	keep_tail(&k, tail, n);
-	if (n[0] > 0)
-		memcpy(out + o, tail[0], n[0]);
-	if (n[1] > 0)
-		memcpy(out + o + n[0], tail[1], n[1]);
-	out[o + n[0] + n[1]] = '\0';
+	for (i = 0; i < KEEP_PIECES; i++) {
+		if (n[i] > 0)
+			memcpy(out + o, tail[i], n[i]);
+		o += n[i];
+	}
+	out[o] = '\0';
 	*dropped = k.dropped;
 	keep_free(&k);
 }
@@ -66,6 +67,21 @@ test_keep(void **state)
 	    {"0123456789", 1, 1, "|9", 9},
 	    {"0123456789", 0, 1, "|", 10},
 	    {"0123456789", 7, 1, "01|56789", 3},
+	    /* whole characters on both sides of the cut */
+	    {"012\u65e5\u672c\u8a9e56", 10, 1,
+		"012\xe6|\x97\xa5"
+		"56",
+		6},
+	    {"01\u65e5\u672c\u8a9e56", 10, 1, "01\xe6\x97|\xa5\u8a9e56", 3},
+	    {"0\u65e5\u672c\u8a9e56", 10, 1, "0\u65e5|\u8a9e56", 3},
+	    {"0\u65e5\u672c\u8a9e", 10, 1, "0\u65e5|\u672c\u8a9e", 0},
+	    {"\U0001f600\U0001f600\U0001f600z", 10, 1, "\U0001f600|\U0001f600z",
+		4},
+	    {"a\U0001f600\U0001f600\U0001f600", 10, 1,
+		"a\xf0\x9f\x98|\x80\U0001f600", 4},
+	    {"abc\xf0xyz01234567", 10, 1, "abc\xf0|234567", 5},
+	    {"abcd\x80\x80\x80\x80\x80\x80\x80\x80", 10, 1, "abcd|\x80\x80\x80",
+		5},
 	};
 	char out[64];
 	uint64_t dropped;
@@ -85,25 +101,26 @@ static void
 test_keep_large(void **state)
 {
 	static uint8_t block[1000], got[60001];
-	const uint8_t *tail[2];
+	const uint8_t *tail[KEEP_PIECES];
 	struct keep k;
-	size_t n[2], i, j, total = 0;
+	size_t n[KEEP_PIECES], i, j, total = 0;
 
 	keep_init(&k, 100000, 1);
 	for (i = 0; i < 777; i++) {
 		for (j = 0; j < sizeof(block); j++)
-			block[j] = (uint8_t)((total + j) % 251);
+			block[j] = (uint8_t)((total + j) % 113);
 		total += sizeof(block);
 		(void)keep_take(&k, block, sizeof(block));
 	}
 	assert_int_equal(k.head, 40000);
 	assert_int_equal(k.dropped, total - 100000);
 	keep_tail(&k, tail, n);
-	assert_int_equal(n[0] + n[1], 60000);
-	memcpy(got, tail[0], n[0]);
-	memcpy(got + n[0], tail[1], n[1]);
+	assert_int_equal(n[0], 0);
+	assert_int_equal(n[1] + n[2], 60000);
+	memcpy(got, tail[1], n[1]);
+	memcpy(got + n[1], tail[2], n[2]);
 	for (i = 0; i < 60000; i++)
-		assert_int_equal(got[i], (total - 60000 + i) % 251);
+		assert_int_equal(got[i], (total - 60000 + i) % 113);
 	keep_free(&k);
 }
 
