@@ -152,6 +152,7 @@ UNIT_SRC = regress/unit/hop.c regress/unit/sink.c \
 	regress/unit/words.c regress/unit/policy_prop.c regress/unit/codes.c regress/unit/url.c \
 	regress/unit/walk.c regress/unit/beneath.c regress/unit/pathd_put.c \
 	regress/unit/pathd_dir.c regress/unit/pathd_proto.c \
+	regress/unit/pathd_worker.c \
 	regress/unit/pathd_copy.c regress/unit/pathd_edit.c \
 	regress/unit/pathd_search.c regress/unit/pathd_import.c \
 	regress/unit/space.c regress/unit/mounts.c \
