@@ -452,6 +452,51 @@ class Effects(Case):
         gone = until(6, lambda: self.svc.get(f"/process/{pid}").status == 404)
         self.eq(gone, True)
 
+    def test_enabled(self):
+        self.turn(sandbox={"enabled": False})
+        self.refused(self.svc.run("true; true"), 503, "sandbox.unavailable")
+        self.turn(sandbox={"enabled": True})
+        self.eq(self.out(self.svc.run("echo yes")), "yes\n")
+
+    def test_protect(self):
+        os.makedirs(f"{self.world.w}/keep", exist_ok=True)
+        self.world.own()
+        self.eq(self.out(self.svc.run("echo x >keep/a; cat keep/a")), "x\n")
+        self.turn(sandbox={"protect": ["keep"]})
+        r = self.ok(self.svc.run("echo y >keep/a; cat keep/a"))
+        self.eq(r.json["stdout"], "x\n")
+        self.assertIn("Read-only", r.json["stderr"])
+
+    def test_protect_dirs(self):
+        self.ok(self.svc.list("sub"))
+        self.turn(protect_dirs=[f"{self.world.w}/sub"])
+        self.refused(self.svc.list("sub"), 403, "policy.path_denied")
+        r = self.ok(self.svc.run("cat sub/b.txt; true"))
+        self.eq(r.json["stdout"], "")
+
+    def test_command_policy(self):
+        self.out(self.svc.run("echo marked"))
+        self.turn(command_policy={"custom_rules": [
+            {"name": "no-mark", "regex": "marked"}]})
+        self.refused(self.svc.run("echo marked"), 403,
+                     "policy.command_blocked")
+
+    def test_workspaces(self):
+        self.turn(sandbox={"workspace": {"max": 1}})
+        for name, status in (("a", 200), ("a", 200), ("b", 429)):
+            self.ok(self.svc.rpc("commands.run", {
+                "argv": ["sh", "-c", "echo x"], "session": name}), status)
+
+    def test_output_that_is_kept(self):
+        """max_output_bytes goes up to 64 MiB."""
+        rules = self.rules(self.world)
+        rules[1]["commands"]["max_output_bytes"] = "1GiB"
+        rules[1]["commands"]["cpu_seconds"] = 60
+        self.turn(rules=rules)
+        r = self.ok(self.svc.run("head -c 70000000 /dev/zero | tr '\\0' x"))
+        self.eq(len(r.json["stdout"]), 64 << 20)
+        self.eq(r.json["truncated"]["stdout"], True)
+
     def test_allow_hardlinks(self):
         os.link(f"{self.world.w}/a.txt", f"{self.world.w}/a2.txt")
         self.addCleanup(os.unlink, f"{self.world.w}/a2.txt")
@@ -846,6 +891,11 @@ class Codes(Case):
             timeout=60))
         self.eq(len(re.findall(rb"(?m)^:", r.body)), 2, r.body)
         self.eq(events(r.body)[-1][1]["exit_code"], 0)
+
+    def test_health_needs_no_credential_by_its_route(self):
+        self.ok(self.svc.get("/health", token=None))
+        self.refused(self.svc.rpc("core.health", token=None), 401,
+                     "auth.required")
 
     def test_urls(self):
         """No operation takes one yet; what a deny says holds already."""
