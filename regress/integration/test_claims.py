@@ -6,6 +6,7 @@ import grp
 import hashlib
 import json
 import os
+import pwd
 import re
 import shutil
 import signal
@@ -635,6 +636,53 @@ class Starts(Case):
             # in the background the command ends with it too
             p = self.abxd(svc, "-f", svc.file)
             self.eq(p.returncode, 1, p.stderr)
+
+    def test_sinks(self):
+        """Each gets every line; the variable is for when there is none."""
+        svc = self.prepare()
+        two = [f"file:{svc.world.dir}/log/{n}.jsonl" for n in "ab"]
+        svc.config["audit"] = {"sink": two[0], "sinks": [two[1], "stderr"]}
+        svc.write(svc.config)
+        svc.start()
+        self.ok(svc.get("/files/stat?path=a.txt"))
+        svc.stop()
+        lines = [svc.world.get(f"log/{n}.jsonl").decode() for n in "ab"]
+        self.eq(lines[0], lines[1])
+        want = [x for x in lines[0].split("\n") if "files.stat" in x]
+        self.eq(len(want), 1)
+        self.assertIn(want[0], svc.logged())
+        self.eq(oct(os.stat(two[0][5:]).st_mode & 0o777), "0o640")
+        if ROOT:
+            self.eq(os.stat(two[0][5:]).st_uid, pwd.getpwnam("_abxm").pw_uid)
+
+    def test_audit_by_the_environment(self):
+        for value, there in (("1", True), ("0", False)):
+            svc = self.prepare()
+            del svc.config["audit"]
+            svc.write(svc.config)
+            svc.env["ABX_SERVER_AUDIT"] = value
+            svc.start()
+            self.ok(svc.get("/files/stat?path=a.txt"))
+            svc.stop()
+            self.eq('"op":"files.stat"' in svc.logged(), there, value)
+
+    def test_allow_open(self):
+        """Two errors become lint errors, and those can be allowed."""
+        svc = self.prepare()
+        config = {k: v for k, v in svc.config.items() if k != "auth"}
+        config["rules"] = [{"allow": "commands.run", "commands": {
+            "allow": "true"}}]
+        for keys, status, code in (
+                ({}, 2, "config.open_exec"),
+                ({"allow_lint_errors": True}, 2, "config.open_exec"),
+                ({"allow_open": True}, 2, "config.lint_errors"),
+                ({"allow_open": True, "allow_lint_errors": True}, 0, "")):
+            svc.write({**config, **keys})
+            p = self.abxd(svc, "-n", "-f", svc.file)
+            self.eq(p.returncode, status, f"{keys} {p.stderr}")
+            self.assertIn(code, p.stderr)
+        p = self.abxd(svc, "-n", "-f", svc.file, "--require-auth")
+        self.eq(p.returncode, 2)
 
     def test_socket_file(self):
         """One that nobody listens on goes, ours has the mode and the group
