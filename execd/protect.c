@@ -112,17 +112,16 @@ unseen(void)
 static int
 open_name(int dir, const char *name, struct stat *st)
 {
-	int fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	int fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC), rc;
 
 	st->st_mode = 0;
 	if (fd == -1)
 		return unseen() ? -2 : -1;
-	if (fstat(fd, st) == -1 ||
-	    (!S_ISDIR(st->st_mode) && !S_ISREG(st->st_mode))) {
-		close(fd);
-		return -1;
-	}
-	return fd;
+	rc = fstat(fd, st) == -1 ? -2 : -1;
+	if (rc == -1 && (S_ISDIR(st->st_mode) || S_ISREG(st->st_mode)))
+		return fd;
+	close(fd);
+	return rc;
 }
 
 static int

@@ -316,6 +316,46 @@ class Faults(Case):
             self.once(request, good[request], who, what, at,
                       ENOMEM if what == ALLOC else ERRORS[name], name)
 
+    def test_protected_names(self):
+        """What cannot be looked at for want of descriptors or memory is not
+        taken for missing: nothing runs then."""
+        w = self.world
+        kept = [".git/config", ".git/hooks/x", ".git/modules/m/config",
+                "in/side/.git/config", "real/settings"]
+        for name in kept + [".git/modules/m/HEAD"]:
+            w.put("w/repo/" + name, "before")
+        w.link("w/repo/.vscode", "real")
+        w.own("w/repo")
+        args = {"cwd": "repo", "argv": [
+            "sh", "-c", "for f in $*; do (echo after > $f) 2>/dev/null; done; "
+            "cat $*", "x", *kept]}
+        names = {"openat", "syscall", "open"}  # that make a descriptor
+        for what, error in ((CALLS, EMFILE), (ALLOC, ENOMEM)):
+            self.page.arm("abx-execd", what, trace=1)
+            good = self.ok(self.svc.rpc("commands.run", args)).json["stdout"]
+            self.page.off()
+            self.eq("after" in good, False, good)
+            for at, (_, name) in enumerate(self.page.trace(), 1):
+                if what == CALLS and name not in names:
+                    continue
+                for kept_name in kept:
+                    w.put("w/repo/" + kept_name, "before")
+                self.page.arm("abx-execd", what, at, error)
+                try:
+                    r = self.svc.rpc("commands.run", args, timeout=TIME)
+                except (EOFError, ConnectionError, Wrong):
+                    r = None
+                self.page.off()
+                until(5, self.well, 0.03)
+                failed = self.page.HEAD.unpack(
+                    self.page.m[:self.page.HEAD.size])[9].rstrip(b"\0")
+                if what == CALLS and failed.decode() not in names:
+                    continue  # it was another call this time
+                if r and r.status == 200 and not r.json["lost"] and \
+                        not r.json["sandbox"].get("protect_partial"):
+                    self.eq("after" in r.json["stdout"], False,
+                            f"{name} {at}: {r.json}")
+
     @timeout(900)
     def test_no_memory(self):
         self.campaign(ALLOC)
