@@ -335,10 +335,11 @@ live_descriptors(void **state)
 		  "state/pathd.journal\nw\nwork\n");
 	check_table("a worker", worker(),
 	    STDIO LOG "r\nsocket\nstate/pathd.journal\nw\nwork\n");
-	/* parent, monitor; what bubblewrap is given */
+	/* parent, monitor; what bubblewrap is given; whether the clock was set,
+	 * since the first command */
 	check_table("abx-execd", kid("abx-execd"),
 	    STDIO STDIO "/run/abx-empty\n/run/abx-empty.file\n"
-			"/run/abx-launch\n" LOG WAKE
+			"/run/abx-launch\nanon_inode:[timerfd]\n" LOG WAKE
 			"socket\nsocket\nstate/execd.journal\n");
 }
 
