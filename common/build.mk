@@ -75,12 +75,14 @@ LISTENER_SRC = listener/main.c listener/accept.c listener/ask.c \
 	listener/request.c listener/route.c listener/run.c \
 	listener/send.c listener/watch.c listener/target.c
 
-PATHD_SRC = pathd/main.c pathd/pool.c pathd/worker.c pathd/put_job.c \
+PATHD_SRC = pathd/main.c pathd/pool.c pathd/pool_worker.c pathd/task.c \
+	pathd/worker.c pathd/put_job.c \
 	pathd/list_job.c pathd/pack_job.c pathd/watch_job.c \
 	pathd/drain.c pathd/filter.c ${PATHD_PURE_SRC}
 
 EXECD_SRC = execd/main.c execd/job.c execd/job_start.c \
-	execd/job_launch.c execd/job_say.c execd/job_keep.c execd/absent.c execd/session.c execd/box.c execd/clock.c execd/seen.c \
+	execd/job_launch.c execd/job_say.c execd/job_keep.c execd/absent.c \
+	execd/session.c execd/box.c execd/clock.c execd/seen.c \
 	execd/spawn.c execd/pump.c execd/spool.c execd/feed.c \
 	execd/launch/ns.c execd/protect.c execd/nested.c execd/mounts.c execd/etc.c execd/filter.c \
 	${EXECD_PURE_SRC}

@@ -76,7 +76,7 @@ only "$exec" 'monitor/spawn\.c|monitor/ctl/probe\.c|execd/.*' \
     'only monitor/spawn.c, execd/ and abxctl doctor execute programs'
 # abxd goes into the background, pathd has workers and a parser of archives.
 only 'fork|vfork|_Fork|clone' \
-    'monitor/(spawn|abxd|ctl/probe)\.c|pathd/(pool|unpack)\.c|execd/.*' \
+    'monitor/(spawn|abxd|ctl/probe)\.c|pathd/(pool_worker|unpack)\.c|execd/.*' \
     'only what starts programs makes processes'
 only 'socket|bind|listen|connect' \
     'monitor/sock\.c|monitor/ctl/(control|client)\.c|execd/.*' \
