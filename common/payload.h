@@ -188,6 +188,7 @@ struct lconf {
 	uint64_t shutdown_grace_ms; /* how long the last requests may take */
 	uint32_t max_pre_auth, max_connections;
 	uint64_t max_header_bytes, max_request_bytes;
+	uint64_t min_rate; /* bytes a second of bodies and answers, 0: any */
 	struct strlist allowed_hosts, allowed_origins, trusted_proxies;
 };
 void lconf_clear(struct lconf *);

@@ -207,6 +207,7 @@ lconf_put(struct wbuf *w, const struct lconf *c)
 	wput_u32(w, c->max_connections);
 	wput_u64(w, c->max_header_bytes);
 	wput_u64(w, c->max_request_bytes);
+	wput_u64(w, c->min_rate);
 	strlist_put(w, &c->allowed_hosts);
 	strlist_put(w, &c->allowed_origins);
 	strlist_put(w, &c->trusted_proxies);
@@ -242,6 +243,7 @@ lconf_get(struct rbuf *r, struct lconf *c)
 	c->max_connections = rget_u32(r);
 	c->max_header_bytes = rget_u64(r);
 	c->max_request_bytes = rget_u64(r);
+	c->min_rate = rget_u64(r);
 	strlist_get(r, &c->allowed_hosts, 1024, 255);
 	strlist_get(r, &c->allowed_origins, 1024, 512);
 	strlist_get(r, &c->trusted_proxies, 1024, 64);

@@ -192,6 +192,7 @@ release(struct conn *c)
 	c->file_left = 0;
 	c->full = 0;
 	c->wait_from = c->waited = 0;
+	c->behind = 0;
 }
 
 static void
@@ -402,6 +403,7 @@ conn_write(struct conn *c, const void *p, size_t n, int flags)
 			c->broken = 1;
 		if (m == -1)
 			m = 0;
+		c->sent += (uint64_t)m;
 	}
 	if (!c->broken &&
 	    obuf_add(&c->out, (const uint8_t *)p + m, n - (size_t)m) == -1)
@@ -424,24 +426,34 @@ conn_flush(struct conn *c)
 			c->broken = 1;
 		else {
 			obuf_took(&c->out, (size_t)n);
+			c->sent += (uint64_t)n;
 			c->deadline = 0;
 		}
 	}
 	if (c->broken)
 		return -1;
-	if (obuf_left(&c->out) == 0)
-		return 1;
-	conn_stalled(c);
-	return 0;
+	if (obuf_left(&c->out) > 0) {
+		conn_stalled(c);
+		return 0;
+	}
+	if (c->file_left == 0)
+		c->behind = 0;
+	return 1;
 }
 
 void
 conn_stalled(struct conn *c)
 {
+	uint64_t now = proc_now_us();
+
 	/* a client that takes nothing is waited for no longer than one that
 	 * asks nothing */
 	if (c->deadline == 0)
-		c->deadline = proc_now_us() + 1000 * lconf.idle_timeout_ms;
+		c->deadline = now + 1000 * lconf.idle_timeout_ms;
+	if (c->behind == 0) {
+		c->behind = now;
+		c->behind_sent = c->sent;
+	}
 }
 
 int

@@ -94,13 +94,16 @@ struct conn {
 	uint64_t head_since; /* us, since when a head is incomplete */
 	uint64_t wait_from;  /* us, waiting for body bytes since; 0: not */
 	uint64_t waited;     /* us, waited for body bytes in all */
-	uint8_t eof;	     /* the client will send no more */
-	uint8_t full;	     /* what it sent ahead fills the input */
-	uint8_t close;	     /* close after this answer */
-	uint8_t linger;	     /* the client may still be sending */
-	uint8_t broken;	     /* a write failed */
-	uint8_t served;	     /* it had an answer before */
-	uint8_t readable;    /* a read is worth trying */
+	uint64_t sent;	     /* bytes that the kernel took */
+	uint64_t behind; /* us, since when the client lags, 0: it does not */
+	uint64_t behind_sent; /* what sent was then */
+	uint8_t eof;	      /* the client will send no more */
+	uint8_t full;	      /* what it sent ahead fills the input */
+	uint8_t close;	      /* close after this answer */
+	uint8_t linger;	      /* the client may still be sending */
+	uint8_t broken;	      /* a write failed */
+	uint8_t served;	      /* it had an answer before */
+	uint8_t readable;     /* a read is worth trying */
 	char remote[64];
 	uint64_t peer_no; /* 0: the monitor was not asked who it is */
 	uint8_t has_peer; /* it was, and answered */

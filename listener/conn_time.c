@@ -13,7 +13,7 @@
 #include "listener/run.h"
 #include "listener/watch.h"
 
-#define RATE_GRACE_US 10000000 /* then 1 KiB/s of body at least */
+#define RATE_GRACE_US 10000000 /* before the rate of a body counts */
 
 void
 conn_body_wait(struct conn *c, int on)
@@ -38,7 +38,15 @@ conn_body_waited(const struct conn *c, uint64_t now)
 	return c->waited + (c->wait_from == 0 ? 0 : now - c->wait_from);
 }
 
-/* Less than 1 KiB/s over the time that was spent waiting for the client. */
+/* That many bytes in so many microseconds are less than the client owes. */
+static int
+below_rate(uint64_t bytes, uint64_t us)
+{
+	return bytes / 1024 * 1000000 + bytes % 1024 * 1000000 / 1024 <
+	       us / 1024 * lconf.min_rate;
+}
+
+/* Too little of a body over the time that was spent waiting for it. */
 static int
 too_slow(const struct conn *c, uint64_t now)
 {
@@ -47,7 +55,7 @@ too_slow(const struct conn *c, uint64_t now)
 	if (c->wait_from == 0)
 		return 0;
 	return w > RATE_GRACE_US &&
-	       c->req.bytes_in / 1024 < (w - RATE_GRACE_US) / 1000000;
+	       below_rate(c->req.bytes_in, w - RATE_GRACE_US);
 }
 
 /* 1 when the client took something of an answer after all.  The kernel says
@@ -75,6 +83,28 @@ took_some(struct conn *c)
 	return c->deadline != then;
 }
 
+/* Too little of an answer was taken while there was always more of it: judged
+ * over twice the time that it may take nothing at all, since the kernel's
+ * buffer empties in large steps.  What is said as it happens, and taken, is
+ * never behind. */
+static int
+lags(struct conn *c, uint64_t now)
+{
+	uint64_t us = now - c->behind;
+
+	if (c->behind == 0 || now < c->behind ||
+	    us < 2000 * lconf.idle_timeout_ms)
+		return 0;
+	(void)took_some(c);
+	if (c->behind == 0)
+		return 0;
+	if (below_rate(c->sent - c->behind_sent, us))
+		return 1;
+	c->behind = now;
+	c->behind_sent = c->sent;
+	return 0;
+}
+
 /* The client is gone, behind requests that it sent ahead and that nothing
  * reads while this one lasts. */
 static int
@@ -90,7 +120,7 @@ void
 conn_tick(struct conn *c, uint64_t now)
 {
 	if ((c->deadline != 0 && now >= c->deadline && !took_some(c)) ||
-	    too_slow(c, now) || left(c) || c->broken) {
+	    too_slow(c, now) || lags(c, now) || left(c) || c->broken) {
 		conn_kill(c, FIN_CLIENT_GONE);
 		return;
 	}

@@ -184,6 +184,7 @@ get_more(struct conn *c)
 	c->file_off += (uint64_t)n;
 	c->file_left -= (uint64_t)n;
 	c->req.bytes_out += (uint64_t)n;
+	c->sent += (uint64_t)n;
 	if (c->file_left == 0)
 		return 0;
 	/* the time-out begins anew; nothing but the client may come next */

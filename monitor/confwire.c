@@ -299,6 +299,7 @@ confwire_listener(
 	l->max_connections = c->max_connections;
 	l->max_header_bytes = c->max_header_bytes;
 	l->max_request_bytes = c->max_request_bytes;
+	l->min_rate = c->min_rate;
 	l->allowed_hosts = c->allowed_hosts;
 	l->allowed_origins = c->allowed_origins;
 	l->trusted_proxies = c->trusted_proxies;

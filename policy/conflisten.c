@@ -26,6 +26,7 @@ const struct ckey http_keys[] = {
     {"max_pre_auth", K_U32, 0, OFF(max_pre_auth), 1, 4096},
     {"max_request_bytes", K_SIZE, 0, OFF(max_request_bytes), 1024,
 	16 * 1024 * 1024},
+    {"min_rate", K_SIZE, 0, OFF(min_rate), 0, 1ULL << 30},
     {NULL},
 };
 #undef OFF

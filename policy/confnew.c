@@ -31,6 +31,7 @@ conf_new(void)
 	c->max_pre_auth = c->max_connections = 64;
 	c->max_header_bytes = 16 * 1024;
 	c->max_request_bytes = 1024 * 1024;
+	c->min_rate = 1024;
 	c->anonymous_health = 1;
 	c->umask = 0027;
 	c->shutdown_grace_ms = 3 * 1000;

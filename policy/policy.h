@@ -109,7 +109,7 @@ struct conf {
 	size_t nlisten;
 	uint64_t header_timeout_ms, head_deadline_ms, idle_timeout_ms;
 	uint32_t max_pre_auth, max_connections;
-	uint64_t max_header_bytes, max_request_bytes;
+	uint64_t max_header_bytes, max_request_bytes, min_rate;
 	struct strlist allowed_hosts, allowed_origins, trusted_proxies;
 	int allow_lint_errors, allow_open;
 	struct strlist protect_dirs;

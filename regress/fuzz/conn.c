@@ -646,6 +646,7 @@ set_up(void)
 	lconf.max_pre_auth = lconf.max_connections = 8;
 	lconf.max_header_bytes = 2048;
 	lconf.max_request_bytes = 4096;
+	lconf.min_rate = 1024;
 	CHECK(strlist_add(&lconf.allowed_hosts, host, strlen(host)) == 0);
 	CHECK(strlist_add(&lconf.allowed_origins, origin, strlen(origin)) == 0);
 	CHECK(strlist_add(&lconf.trusted_proxies, proxy, strlen(proxy)) == 0);

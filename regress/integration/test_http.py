@@ -898,6 +898,44 @@ class SlowReaders(Http):
             self.eq(self.all_of(slow, got), size, "bytes, slowly")
 
 
+class MinRate(Http):
+    RATE = "512KiB"
+
+    @classmethod
+    def conf(cls, w):
+        return {"rules": rules(w) + [{"allow": "files.watch", "paths": {
+            "roots": [w.w]}}], "http": {"idle_timeout": "2s",
+                                        "min_rate": cls.RATE}}
+
+    def test_a_reader_that_drips(self):
+        """It is not kept by a few bytes within each idle_timeout; one who
+        takes enough is, and one who takes all that there is."""
+        with open(self.world.w + "/big", "wb") as f:
+            f.truncate(64 << 20)
+        with Conn(self.svc, rcvbuf=4096) as drip, \
+                Conn(self.svc, rcvbuf=65536) as slow, \
+                Conn(self.svc) as follower:
+            follower.send(self.svc.build("GET", "/files/watch?path=."))
+            self.eq(follower.head()[0], 200)
+            for c in drip, slow:
+                c.send(self.svc.build(
+                    "GET", "/files/download-stream?path=big"))
+                self.eq(c.head()[0], 200)
+            began = time.monotonic()
+            while time.monotonic() - began < 9:
+                slow.take(1 << 17)
+                drip.s.recv(1 << 13)
+                self.world.put("w/seen", b"x")
+                time.sleep(0.1)
+            # what the kernel had goes on to come
+            self.under(SlowReaders.all_of(drip, 0), 32 << 20, "bytes")
+            slow.take(1 << 17)
+            follower.buf = b""
+            self.world.put("w/late", b"x")
+            self.assertTrue(until(5, lambda: follower.more() and
+                                  b"late" in follower.buf), "the follower")
+
+
 class Pools(Http):
     @classmethod
     def conf(cls, w):

@@ -153,6 +153,7 @@ tell_listener(struct solo *s)
 	c.max_pre_auth = c.max_connections = 16;
 	c.max_header_bytes = 16384;
 	c.max_request_bytes = 65536;
+	c.min_rate = 1024;
 	c.allowed_hosts.v = hosts;
 	c.allowed_hosts.n = 1;
 	wbuf_init(&w, IMSG_MAX_PAYLOAD);
