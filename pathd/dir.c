@@ -85,6 +85,10 @@ dir_mkdir(const struct pathd *pd, const struct mutate *m, struct done *done)
 	if (make_dir(pd, up.fd, up.name, m->mode) == -1) {
 		done->code = beneath_act_code(errno);
 		parents_undo(&up);
+	} else if (!parents_in_place(&up)) {
+		done->code = C_POL_PATH_CHANGED;
+		(void)unlinkat(up.fd, up.name, AT_REMOVEDIR);
+		parents_undo(&up);
 	}
 	parents_close(&up);
 }
@@ -450,6 +454,20 @@ rename_over(
 	return code;
 }
 
+/* What a move made is where it may be.  A file that replaced another cannot be
+ * taken back; what was there was judged with its directory. */
+static enum code
+rename_settled(const struct pathd *pd, const struct mutate *m,
+    const struct stopper *stop, const struct place *dst,
+    const struct parents *to)
+{
+	if (m->src.kind != FK_DIR && m->dst.kind != FK_MISSING)
+		return C_OK;
+	if (!parents_in_place(to))
+		return C_POL_PATH_CHANGED;
+	return m->src.kind == FK_DIR ? rename_look(pd, m, stop, dst, to) : C_OK;
+}
+
 /* The rename itself, taken back when it brought something where it may not
  * be. */
 static enum code
@@ -462,8 +480,8 @@ rename_now(const struct pathd *pd, const struct mutate *m,
 	code = rename_over(pd, m, to->fd, to->name);
 	if (code == C_OK)
 		code = rename_name(m, dir, name, to);
-	if (code != C_OK || m->src.kind != FK_DIR ||
-	    (code = rename_look(pd, m, stop, dst, to)) == C_OK)
+	if (code != C_OK ||
+	    (code = rename_settled(pd, m, stop, dst, to)) == C_OK)
 		return code;
 	if (renameat2(to->fd, to->name, dir, name, RENAME_NOREPLACE) == -1 &&
 	    (errno != EINVAL || renameat(to->fd, to->name, dir, name) == -1))

@@ -89,6 +89,21 @@ parents_open(struct parents *p, int root, const char *full, int create)
 	return 0;
 }
 
+int
+parents_in_place(const struct parents *p)
+{
+	struct stat now, was;
+	const char *name;
+	int dir, same;
+
+	if ((dir = beneath_parent(p->root, p->full, &name)) == -1)
+		return 0;
+	same = fstat(dir, &now) == 0 && fstat(p->fd, &was) == 0 &&
+	       now.st_dev == was.st_dev && now.st_ino == was.st_ino;
+	close(dir);
+	return same;
+}
+
 void
 parents_undo(struct parents *p)
 {

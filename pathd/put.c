@@ -194,19 +194,34 @@ temp_drop(struct upload *u)
 		u->temp[0] = '\0';
 }
 
+/* It has its name; may it be there? */
+static enum code
+new_settled(const struct upload *u, const struct parents *p)
+{
+	struct stat st, ours;
+
+	if (parents_in_place(p))
+		return C_OK;
+	if (fstat(u->fd, &ours) == 0 &&
+	    fstatat(p->fd, p->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    st.st_dev == ours.st_dev && st.st_ino == ours.st_ino)
+		(void)unlinkat(p->fd, p->name, 0);
+	return C_POL_PATH_CHANGED;
+}
+
 static enum code
 commit_new(struct upload *u, const struct parents *p)
 {
 	if (file_link(u, p->fd, p->name) == 0) {
 		temp_drop(u);
-		return C_OK;
+		return new_settled(u, p);
 	}
 	/* File systems without links; RENAME_NOREPLACE replaces nothing
 	 * either. */
 	if (u->temp[0] != '\0' && (errno == EPERM || errno == EOPNOTSUPP) &&
 	    renameat2(u->dir, u->temp, p->fd, p->name, RENAME_NOREPLACE) == 0) {
 		u->temp[0] = '\0';
-		return C_OK;
+		return new_settled(u, p);
 	}
 	return errno == EXDEV ? C_POL_PATH_CHANGED : beneath_act_code(errno);
 }

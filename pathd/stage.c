@@ -141,6 +141,10 @@ stage_commit(
 	}
 	if (rc == -1)
 		return beneath_act_code(errno);
+	if (stage_in_place(s) != C_OK &&
+	    renameat2(
+		s->up.fd, s->up.name, s->up.fd, s->name, RENAME_NOREPLACE) == 0)
+		return C_POL_PATH_CHANGED;
 	s->name[0] = '\0';
 	journal_done(s->pd);
 	return C_OK;

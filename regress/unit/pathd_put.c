@@ -9,6 +9,7 @@
 
 #include "pathd_tree.h"
 
+#include "pathd/parents.h"
 #include "pathd/put.h"
 
 static mode_t
@@ -239,6 +240,35 @@ make_exists(const struct tmp *t)
 	assert_int_equal(chmod(at(t, "w"), 0555), 0);
 }
 
+/* A directory that was moved while it was open is not where it was decided
+ * on, and so is one whose place another took. */
+static void
+test_parents_in_place(void **state)
+{
+	struct parents p;
+	struct tmp t;
+
+	tmp_new(&t);
+	roots_open(&t.pd.roots);
+	make_dir(&t, "w/d");
+	assert_int_equal(parents_open(&p, t.pd.roots.v[0].fd, "d/x", 0), 0);
+	assert_true(parents_in_place(&p));
+	make_dir(&t, "w/d/x");
+	assert_true(parents_in_place(&p));
+	assert_int_equal(rename(at(&t, "w/d"), at(&t, "w/e")), 0);
+	assert_false(parents_in_place(&p));
+	make_dir(&t, "w/d");
+	assert_false(parents_in_place(&p));
+	assert_int_equal(rmdir(at(&t, "w/d")), 0);
+	make_link(&t, "w/d", "e");
+	assert_false(parents_in_place(&p));
+	assert_int_equal(unlink(at(&t, "w/d")), 0);
+	assert_int_equal(rename(at(&t, "w/e"), at(&t, "w/d")), 0);
+	assert_true(parents_in_place(&p));
+	parents_close(&p);
+	tmp_free(&t);
+}
+
 static void
 test_parents_undone(void **state)
 {
@@ -394,6 +424,7 @@ main(void)
 	    cmocka_unit_test(test_kinds),
 	    cmocka_unit_test(test_changes),
 	    cmocka_unit_test(test_parents_undone),
+	    cmocka_unit_test(test_parents_in_place),
 	    cmocka_unit_test(test_journal),
 	    cmocka_unit_test(test_journal_early),
 	    cmocka_unit_test(test_journal_crash),
