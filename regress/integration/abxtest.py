@@ -28,7 +28,9 @@ ROOT = os.geteuid() == 0
 ASAN = os.path.basename(BUILD) == "asan"
 WALK = os.path.basename(BUILD) == "walk"  # a kernel without openat2
 LONG = os.environ.get("ABX_LONG") == "1"
-SLOW = 5 if ASAN else 1  # how much longer things may take
+# how much longer things may take, here and with the sanitizers
+FACTOR = int(os.environ.get("ABX_SLOW", "1"))
+SLOW = FACTOR * (5 if ASAN else 1)
 # the state directory may not lie below a directory that others can write
 BASE = "/var/lib" if ROOT else pwd.getpwuid(os.geteuid()).pw_dir
 TAG = os.environ.get("ABX_TAG", "abx-test-")  # names what tests leave
@@ -825,6 +827,7 @@ class Case(unittest.TestCase):
                       f"  got:      {got!r}")
 
     def under(self, got, limit, what=""):
+        limit *= FACTOR
         if not got < limit:
             self.fail(f"{what}\n  expected: less than {limit}\n"
                       f"  got:      {got}")
