@@ -15,7 +15,7 @@
 
 #define WORDS_MAX 64
 #define SHORT 24 /* bytes of a word that naive globs can cope with */
-#define STEPS 200000
+#define STEPS 50000
 
 static char usr_bin[] = "/usr/bin", opt[] = "/opt/x/";
 static char *dir_words[] = {usr_bin, opt};
