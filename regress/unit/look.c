@@ -455,7 +455,8 @@ anything(void)
 		(void)unlink(a);
 		break;
 	case 3:
-		(void)symlink(rnd(2) ? "a" : ".", a);
+		if (symlink(rnd(2) ? "a" : ".", a) == -1)
+			return;
 		break;
 	case 4:
 	case 5:
