@@ -188,7 +188,6 @@ imsg_set_aside(struct imsgbuf *b, size_t packets)
 			packet_free(p);
 			return -1;
 		}
-		memset(p->data, 0, p->cap); /* the pages are there, too */
 		p->next = b->aside;
 		b->aside = p;
 	}

@@ -55,7 +55,9 @@ int imsg_compose(struct imsgbuf *, uint16_t type, uint64_t id, int fd,
  * cannot fail.  0, or -1 with errno ENOMEM. */
 int imsg_reserve(struct imsgbuf *, size_t len);
 /* Set so many packets aside, so that as many bytes of small messages can still
- * be queued when there is no memory: what is owed to the peer.  0 or -1. */
+ * be queued when there is no memory: what is owed to the peer.  Their pages
+ * come with their use, which the kernel has promised (mmap(2) and brk(2) fail,
+ * not the use).  0 or -1. */
 int imsg_set_aside(struct imsgbuf *, size_t packets);
 /* Send what is queued.  0 when the queue is empty, 1 when the socket would
  * block (the rest stays queued), -1 with errno. */

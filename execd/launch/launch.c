@@ -33,7 +33,6 @@
 #include "common/msg.h"
 
 #define MEMFD_MAX (32U * 1024 * 1024)
-#define LATE_MS 1 /* that long the start of a run waits for its end */
 
 static struct imsgbuf *status; /* the socket to execd */
 static int sigfd;
@@ -52,7 +51,6 @@ static int supervisor; /* we are one */
 static int nsupers;    /* we have had one: no run of our own any more */
 static int killing;    /* the tree of the run is to end */
 static int hung_up;    /* execd is done with us */
-static int later;      /* what is to be said may wait a moment for more */
 
 static void begin_super(void);
 
@@ -230,7 +228,7 @@ close_stdio(void)
 }
 
 static void
-say_started(const struct xl_run *x)
+say_started(void)
 {
 	struct wbuf w;
 
@@ -238,7 +236,6 @@ say_started(const struct xl_run *x)
 	wput_u32(&w, (uint32_t)run_pid);
 	say(XL_STARTED, run_id, &w);
 	wbuf_free(&w);
-	later = (x->flags & XL_LATE) != 0;
 }
 
 /* What the run asks for beside itself: 0, or -1 with errno and a word for
@@ -281,7 +278,7 @@ start_run(uint64_t id, const struct xl_run *x)
 	} else {
 		run_id = id;
 		run_busy = 1;
-		say_started(x);
+		say_started();
 	}
 	if (s.cwd != -1)
 		close(s.cwd);
@@ -469,7 +466,6 @@ on_signal(void)
 static void __attribute__((noreturn)) serve(void)
 {
 	struct pollfd p[2];
-	int ms;
 
 	if ((status = imsg_new(LAUNCH_FD)) == NULL)
 		leave(1);
@@ -479,9 +475,8 @@ static void __attribute__((noreturn)) serve(void)
 	p[0].events = p[1].events = POLLIN;
 	for (;;) {
 		p[0].fd = hung_up ? -1 : LAUNCH_FD;
-		ms = killing ? SUPER_KILL_MS : later ? LATE_MS : -1;
-		later = 0;
-		if (poll(p, 2, ms) == -1 && errno != EINTR)
+		if (poll(p, 2, killing ? SUPER_KILL_MS : -1) == -1 &&
+		    errno != EINTR)
 			leave(1);
 		if (p[1].revents != 0)
 			on_signal();
@@ -489,7 +484,7 @@ static void __attribute__((noreturn)) serve(void)
 			reap();
 		if (!hung_up && p[0].revents != 0)
 			on_socket();
-		if (!hung_up && !later)
+		if (!hung_up)
 			flush();
 		if (hung_up)
 			reap();

@@ -197,8 +197,6 @@ void
 xl_run_put(
     struct wbuf *w, const struct spawn *s, uint64_t nofile, uint64_t others)
 {
-	/* what is read, or written to, as it runs */
-	static const uint16_t watched = SPAWN_STREAM | SPAWN_KEEP | SPAWN_STDIN;
 	int check = (s->flags & SPAWN_HOLD) != 0 || s->session[0] != '\0';
 	uint64_t procs = s->procs;
 
@@ -206,8 +204,7 @@ xl_run_put(
 		procs = UINT64_MAX;
 	wput_u8(w, ((s->flags & SPAWN_NO_FORK) != 0 ? XL_NO_FORK : 0) |
 		       (check ? XL_CHECK : 0) |
-		       (s->session[0] != '\0' ? XL_APART : 0) |
-		       ((s->flags & watched) == 0 ? XL_LATE : 0));
+		       (s->session[0] != '\0' ? XL_APART : 0));
 	words_put(w, &s->progs);
 	words_put(w, &s->argv);
 	words_put(w, &s->env);
@@ -231,7 +228,7 @@ xl_run_get(struct rbuf *r, struct xl_run *x)
 	x->memory = rget_u64(r);
 	x->procs = rget_u64(r);
 	x->nofile = rget_u64(r);
-	if (rget_end(r) == -1 || x->flags > 15 ||
+	if (rget_end(r) == -1 || x->flags > 7 ||
 	    (x->flags & (XL_APART | XL_CHECK)) == XL_APART || x->progs.n == 0 ||
 	    x->argv.n == 0 || x->cwd[0] != '/') {
 		xl_run_clear(x);

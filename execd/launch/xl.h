@@ -67,8 +67,7 @@ int xl_setup_get(struct rbuf *, struct xl_setup *);
 enum xl_run_flag {
 	XL_NO_FORK = 1, /* put the nofork filter on the program */
 	XL_CHECK = 2,	/* check the paths of the setup again first */
-	XL_APART = 4,	/* its memory is not for others of the sandbox */
-	XL_LATE = 8	/* nobody waits for STARTED: it may come with the end */
+	XL_APART = 4	/* its memory is not for others of the sandbox */
 };
 /* Words for execve: NULL-terminated, owned. */
 struct xl_words {

@@ -134,8 +134,7 @@ any_put_xl_run(struct wbuf *w, const void *x)
 	struct spawn s = {0};
 
 	s.flags = ((run->flags & XL_NO_FORK) != 0 ? SPAWN_NO_FORK : 0) |
-		  ((run->flags & XL_CHECK) != 0 ? SPAWN_HOLD : 0) |
-		  ((run->flags & XL_LATE) == 0 ? SPAWN_STREAM : 0);
+		  ((run->flags & XL_CHECK) != 0 ? SPAWN_HOLD : 0);
 	s.session[0] = (run->flags & XL_APART) != 0 ? 's' : '\0';
 	s.progs = (struct strlist){run->progs.v, run->progs.n};
 	s.argv = (struct strlist){run->argv.v, run->argv.n};

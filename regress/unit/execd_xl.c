@@ -67,10 +67,10 @@ test_run_flags(void **state)
 		int session;
 		uint8_t run;
 	} t[] = {
-	    {0, 0, XL_LATE},
-	    {SPAWN_NO_FORK, 0, XL_NO_FORK | XL_LATE},
-	    {SPAWN_HOLD, 0, XL_CHECK | XL_LATE},
-	    {0, 1, XL_CHECK | XL_APART | XL_LATE},
+	    {0, 0, 0},
+	    {SPAWN_NO_FORK, 0, XL_NO_FORK},
+	    {SPAWN_HOLD, 0, XL_CHECK},
+	    {0, 1, XL_CHECK | XL_APART},
 	    {SPAWN_STREAM, 0, 0},
 	    {SPAWN_STDIN, 0, 0},
 	    {SPAWN_KEEP, 1, XL_CHECK | XL_APART},
