@@ -217,13 +217,24 @@ run(const char *script)
 }
 
 static void
-fresh(void)
+empty(void)
 {
 	run("chmod -R u+rwx . ; rm -rf in out; mkdir in out");
 	if (root != -1)
 		close(root);
 	assert_true(
 	    (root = open("in", O_PATH | O_DIRECTORY | O_CLOEXEC)) != -1);
+}
+
+/* A tree for a test: valgrind does not know the call that opens it. */
+static void
+fresh(void)
+{
+	struct open_how how = {O_PATH, 0, 0};
+
+	if (syscall(SYS_openat2, -1, ".", &how, 0) == -1 && errno == ENOSYS)
+		skip();
+	empty();
 }
 
 /* ---- chosen cases ---- */
@@ -384,7 +395,7 @@ test_mounts(void **state)
 	be(0);
 	assert_int_equal(unshare(CLONE_NEWNS), 0);
 	assert_int_equal(
-	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+	    mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL), 0);
 	be(NOBODY);
 	fresh();
 	run("mkdir -p in/a/b/c in/other/x/.git in/other/y");
@@ -604,7 +615,7 @@ set_up(void **state)
 	if (chdir(base) == -1)
 		return -1;
 	be(NOBODY);
-	fresh();
+	empty();
 	run("mkdir in/a");
 	settle();
 	(void)reads();
