@@ -299,6 +299,9 @@ conn_finish(struct conn *c, uint8_t outcome)
 	int body_left = c->req.has_body && !c->req.body_done;
 	int more = body_left || c->linger || conn_unread(c) > 0;
 
+	/* an answer that was begun before has not said so */
+	if (pool_draining())
+		c->close = 1;
 	if (c->req.ask_id != 0)
 		ask_fin(c, outcome);
 	release(c);
