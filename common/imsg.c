@@ -167,13 +167,20 @@ packet_grow(struct packet *p, size_t need)
 	return 0;
 }
 
-int
-imsg_reserve(struct imsgbuf *b, size_t len)
+/* Have a spare packet with room for need bytes: 0, or -1. */
+static int
+spare_grow(struct imsgbuf *b, size_t need)
 {
 	if (b->spare == NULL &&
 	    (b->spare = calloc(1, sizeof(*b->spare))) == NULL)
 		return -1;
-	return packet_grow(b->spare, IMSG_HDR + len);
+	return packet_grow(b->spare, need);
+}
+
+int
+imsg_reserve(struct imsgbuf *b, size_t len)
+{
+	return spare_grow(b, IMSG_HDR + len);
 }
 
 int
@@ -199,15 +206,13 @@ imsg_set_aside(struct imsgbuf *b, size_t packets)
 static struct packet *
 packet_take(struct imsgbuf *b, size_t need)
 {
-	struct packet *p = b->spare;
+	struct packet *p;
 
-	if (p == NULL && (p = calloc(1, sizeof(*p))) == NULL)
-		;
-	else if (packet_grow(p, need) == 0) {
+	if (spare_grow(b, need) == 0) {
+		p = b->spare;
 		b->spare = NULL;
 		return p;
-	} else if (p != b->spare)
-		packet_free(p);
+	}
 	if (need > RESERVE_MAX || (p = b->aside) == NULL)
 		return NULL;
 	b->aside = p->next;

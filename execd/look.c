@@ -304,17 +304,6 @@ collect(struct look *l, struct reading *r, const char *name, uint32_t place)
 }
 
 static int
-named(const struct strlist *names, const char *name)
-{
-	size_t i;
-
-	for (i = 0; i < names->n; i++)
-		if (strcmp(names->v[i], name) == 0)
-			return 1;
-	return 0;
-}
-
-static int
 is_dir(struct reading *r, const struct dirent64 *de)
 {
 	struct stat st;
@@ -334,7 +323,7 @@ take(struct look *l, struct reading *r, const struct dirent64 *de)
 	l->left--;
 	if (strcmp(de->d_name, ".git") == 0)
 		r->dir.git = place;
-	else if (is_dir(r, de) && !named(l->names, de->d_name)) {
+	else if (is_dir(r, de) && !strlist_has(l->names, de->d_name)) {
 		collect(l, r, de->d_name, place);
 		add(l, r->rel, de->d_name);
 	}

@@ -26,17 +26,6 @@
  * there may be, and bubblewrap's time grows with their square. */
 #define BINDS_FULL (PROFILE_MAX_BINDS / 4)
 
-static int
-named(const struct strlist *names, const char *name)
-{
-	size_t i;
-
-	for (i = 0; i < names->n; i++)
-		if (strcmp(names->v[i], name) == 0)
-			return 1;
-	return 0;
-}
-
 /* Those of earlier runs come first: 0, or -1 out of memory. */
 static int
 add_known(struct look *l, const struct profile_bind *b)
@@ -123,7 +112,7 @@ nested_names(struct profile_binds *b, const struct strlist *names, size_t i)
 	size_t k;
 	int rc;
 
-	if (b->v[i].git || !named(names, ".git"))
+	if (b->v[i].git || !strlist_has(names, ".git"))
 		return 0;
 	if ((l = look_new(b->v[i].fd, dev, ino, names)) == NULL)
 		return -1;

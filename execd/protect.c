@@ -107,8 +107,13 @@ unseen(void)
 	return errno == EMFILE || errno == ENFILE || errno == ENOMEM;
 }
 
-/* dir/name as O_PATH; -1 when it is missing (st_mode is 0 then), or a link or
- * something else that is not bound; -2 with errno when nobody knows. */
+/* What the following say instead of a descriptor. */
+#define NOTHING (-1) /* there is none that is meant */
+#define FAILED (-2)  /* with errno */
+#define MISSING (-3) /* there is no such name; of cover only */
+
+/* dir/name as O_PATH; NOTHING when it is missing (st_mode is 0 then), or a link
+ * or something else that is not bound; FAILED when nobody knows. */
 static int
 open_name(int dir, const char *name, struct stat *st)
 {
@@ -116,9 +121,9 @@ open_name(int dir, const char *name, struct stat *st)
 
 	st->st_mode = 0;
 	if (fd == -1)
-		return unseen() ? -2 : -1;
-	rc = fstat(fd, st) == -1 ? -2 : -1;
-	if (rc == -1 && (S_ISDIR(st->st_mode) || S_ISREG(st->st_mode)))
+		return unseen() ? FAILED : NOTHING;
+	rc = fstat(fd, st) == -1 ? FAILED : NOTHING;
+	if (rc == NOTHING && (S_ISDIR(st->st_mode) || S_ISREG(st->st_mode)))
 		return fd;
 	close(fd);
 	return rc;
@@ -133,21 +138,22 @@ is_link(int dir, const char *name)
 	       S_ISLNK(st.st_mode);
 }
 
-/* As open_name, for a name that is to be there: made when it is missing.  -2
- * with errno when it should have been; what the run user may not make, no
+/* As open_name, for a name that is to be there: made when it is missing. FAILED
+ * when it should have been; what the run user may not make, no
  * command can. */
 static int
 open_or_make(int dir, const char *name, struct stat *st, int absent)
 {
 	int fd = open_name(dir, name, st);
 
-	if (fd != -1 || st->st_mode != 0 || absent == ABSENT_NOT ||
+	if (fd != NOTHING || st->st_mode != 0 || absent == ABSENT_NOT ||
 	    !absent_on())
 		return fd;
 	if (absent_make(dir, name, (enum absent_kind)absent) == 0 ||
 	    errno == EEXIST)
 		return open_name(dir, name, st);
-	return errno == EACCES || errno == EPERM || errno == EROFS ? -1 : -2;
+	return errno == EACCES || errno == EPERM || errno == EROFS ? NOTHING
+								   : FAILED;
 }
 
 static int
@@ -169,11 +175,6 @@ is_empty(int dir, const char *name)
 	return n < 3; /* "." and ".." */
 }
 
-/* What cover says instead of a descriptor. */
-#define NOTHING (-1) /* no directory that stays writable */
-#define FAILED (-2)  /* with errno */
-#define MISSING (-3) /* there is no such name */
-
 /* Bind dir/name onto itself; what cannot be bound is made (absent) or watched.
  * The descriptor of the entry (borrowed from the set) when it is a directory
  * that stays writable, else one of the above. */
@@ -185,9 +186,9 @@ cover(struct profile_binds *b, const char *inner, int dir, const char *name,
 	struct stat st;
 	int fd;
 
-	if ((fd = open_or_make(dir, name, &st, absent)) == -2)
-		return -2;
-	if (fd == -1) {
+	if ((fd = open_or_make(dir, name, &st, absent)) == FAILED)
+		return FAILED;
+	if (fd == NOTHING) {
 		if (st.st_mode != 0 && !S_ISLNK(st.st_mode))
 			return NOTHING;
 		if (appeared_watch(&b->watch, inner, dir, name,

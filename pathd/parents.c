@@ -101,6 +101,7 @@ parents_in_place(const struct parents *p)
 	same = fstat(dir, &now) == 0 && fstat(p->fd, &was) == 0 &&
 	       now.st_dev == was.st_dev && now.st_ino == was.st_ino;
 	close(dir);
+	errno = ESTALE; /* when it is another */
 	return same;
 }
 

@@ -20,9 +20,10 @@ struct parents {
 /* Open the parent of full, with create make what is missing.  0, or -1 with
  * errno; nothing made is left then. */
 int parents_open(struct parents *, int root, const char *full, int create);
-/* 1 when the directory is still where it was opened.  Asked behind the making
- * of a name: what moved it before that was not judged with the name in it, and
- * what moves it afterwards is. */
+/* 1 when the directory is still where it was opened, else 0 with errno, ESTALE
+ * when another is there.  Asked behind the making of a name: what moved it
+ * before that was not judged with the name in it, and what moves it afterwards
+ * is. */
 int parents_in_place(const struct parents *);
 /* Remove the directories that were made, as far as they are empty. */
 void parents_undo(struct parents *);

@@ -94,19 +94,7 @@ stage_open(struct stage *s, const struct pathd *pd, const struct target *t,
 enum code
 stage_in_place(const struct stage *s)
 {
-	struct stat now, was;
-	const char *name;
-	enum code code;
-	int dir;
-
-	if ((dir = beneath_parent(s->root->fd, s->full, &name)) == -1)
-		return beneath_walk_code(errno);
-	code = fstat(dir, &now) == 0 && fstat(s->up.fd, &was) == 0 &&
-		       now.st_dev == was.st_dev && now.st_ino == was.st_ino
-		   ? C_OK
-		   : C_POL_PATH_CHANGED;
-	close(dir);
-	return code;
+	return parents_in_place(&s->up) ? C_OK : beneath_walk_code(errno);
 }
 
 enum code

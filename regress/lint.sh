@@ -202,9 +202,8 @@ done <"$tmp/wide"
 # made-up homes.
 while read -r f; do
 	case $f in
-	regress/lint.sh) continue ;;
-	regress/* | *.def | etc/*) pattern='/work/main|/Users/' ;;
-	*) pattern='/work/|/home/[a-z]+/|/root/|/Users/' ;;
+	regress/* | *.def | etc/*) pattern='/[w]ork/main|/[U]sers/' ;;
+	*) pattern='/[w]ork/|/home/[a-z]+/|/[r]oot/|/[U]sers/' ;;
 	esac
 	[ -f "$f" ] && grep -HnE "$pattern" "$f"
 done <"$tmp/tracked" | grep -aoE '^[^:]*:[0-9]+' | while read -r at; do

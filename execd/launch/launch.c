@@ -238,25 +238,25 @@ say_started(void)
 	wbuf_free(&w);
 }
 
-/* What the run asks for beside itself: 0, or -1 with errno and a word for
- * what failed. */
-static int
-run_needs(const struct xl_run *x, struct start *s, const char **what)
+/* What the run asks for beside itself: C_OK, or with errno why it cannot have
+ * it, and of which layer. */
+static enum code
+run_needs(const struct xl_run *x, struct start *s, const char **layer)
 {
 	const char *bad;
 
-	*what = "bind";
+	*layer = "bind";
 	/* time has passed, in which others may have moved what is covered */
 	if ((x->flags & XL_CHECK) != 0 &&
 	    init_check(&setup, x->cwd, &s->cwd, &bad) == -1)
-		return -1;
-	*what = "landlock";
+		return C_POL_PATH_CHANGED;
+	*layer = "landlock";
 	if ((x->flags & XL_APART) == 0)
-		return 0;
+		return C_OK;
 	if (apart == -1)
 		apart = landlock_apart_set();
 	s->apart = apart;
-	return apart == -1 && errno != ENOSYS ? -1 : 0;
+	return apart == -1 && errno != ENOSYS ? C_SBX_UNAVAILABLE : C_OK;
 }
 
 static void
@@ -265,13 +265,11 @@ start_run(uint64_t id, const struct xl_run *x)
 	struct start s = {
 	    x, {stdio[0], stdio[1], stdio[2]}, -1, -1, &setup.nofork};
 	struct spawn_failed f;
-	const char *what;
+	const char *layer;
+	enum code code;
 
-	if (run_needs(x, &s, &what) == -1)
-		failed(id,
-		    strcmp(what, "bind") == 0 ? C_POL_PATH_CHANGED
-					      : C_SBX_UNAVAILABLE,
-		    what);
+	if ((code = run_needs(x, &s, &layer)) != C_OK)
+		failed(id, code, layer);
 	else if ((run_pid = init_start(&s, &f)) == -1) {
 		run_pid = 0;
 		say_failed(id, &f);

@@ -198,7 +198,7 @@ class Systemd(Case):
         r = json.loads(read("run"))
         self.eq((r.get("exit_code"), r.get("stdout", "").split("\n")[0]),
                 (0, "abx"), f"{r}{context}")
-        with open(f"{root}/srv/work/made") as f:
+        with open(os.path.join(root, "srv", "work", "made")) as f:
             self.eq(f.read(), "kept\n")
         for name in ("again", "afterkill"):
             self.eq(json.loads(read(name)).get("exit_code"), 0,
