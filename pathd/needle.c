@@ -15,7 +15,9 @@
 #include "common/hash.h"
 #include "pathd/needle.h"
 
-#define STEPS 200000  /* of one match, see pcre2_set_match_limit(3) */
+#define STEPS 200000 /* of one match, see pcre2_set_match_limit(3), and */
+#define STEPS_BYTE 8 /* for each byte of the line: ".*" goes back over it */
+#define STEPS_LINE (1U << 20)
 #define HEAP_KIB 4096 /* of one match */
 #define PARENS 64
 
@@ -54,7 +56,6 @@ needle_compile(struct needle *n, const char *pattern, int regex, int nocase)
 	n->mc = pcre2_match_context_create(NULL);
 	if (n->md == NULL || n->mc == NULL)
 		return C_SRV_UNAVAILABLE;
-	(void)pcre2_set_match_limit(n->mc, STEPS);
 	(void)pcre2_set_depth_limit(n->mc, STEPS);
 	(void)pcre2_set_heap_limit(n->mc, HEAP_KIB);
 	return C_OK;
@@ -114,18 +115,32 @@ find_text(const struct needle *n, const uint8_t *p, size_t len, size_t *line,
 	return 1;
 }
 
+static uint32_t
+steps(size_t len)
+{
+	return STEPS +
+	       STEPS_BYTE * (uint32_t)(len < STEPS_LINE ? len : STEPS_LINE);
+}
+
 static int
-find_regex(struct needle *n, const uint8_t *p, size_t len, size_t *line,
-    size_t *linelen, size_t *at)
+find_regex(struct needle *n, const uint8_t *p, size_t len, unsigned part,
+    size_t *line, size_t *linelen, size_t *at)
 {
 	const uint8_t *q = p, *end = p + len, *nl;
+	uint32_t opt;
 	int rc;
 
 	for (; q < end; q = nl + 1) {
-		if ((nl = memchr(q, '\n', (size_t)(end - q))) == NULL)
+		opt =
+		    q == p && (part & NEEDLE_NOT_BEGIN) != 0 ? PCRE2_NOTBOL : 0;
+		if ((nl = memchr(q, '\n', (size_t)(end - q))) == NULL) {
 			nl = end;
+			if ((part & NEEDLE_NOT_END) != 0)
+				opt |= PCRE2_NOTEOL;
+		}
+		(void)pcre2_set_match_limit(n->mc, steps((size_t)(nl - q)));
 		rc = pcre2_match(
-		    n->code, q, (size_t)(nl - q), 0, 0, n->md, n->mc);
+		    n->code, q, (size_t)(nl - q), 0, opt, n->md, n->mc);
 		if (rc == PCRE2_ERROR_NOMATCH)
 			continue;
 		if (rc < 0)
@@ -139,10 +154,10 @@ find_regex(struct needle *n, const uint8_t *p, size_t len, size_t *line,
 }
 
 int
-needle_find(struct needle *n, const uint8_t *p, size_t len, size_t *line,
-    size_t *linelen, size_t *at)
+needle_find(struct needle *n, const uint8_t *p, size_t len, unsigned part,
+    size_t *line, size_t *linelen, size_t *at)
 {
 	if (n->text != NULL)
 		return find_text(n, p, len, line, linelen, at);
-	return find_regex(n, p, len, line, linelen, at);
+	return find_regex(n, p, len, part, line, linelen, at);
 }

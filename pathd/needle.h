@@ -20,10 +20,14 @@ struct needle;
 struct needle *needle_new(
     const char *pattern, int regex, int nocase, enum code *code);
 void needle_free(struct needle *);
-/* The first line with a match in len bytes of whole lines: 1 with where the
- * line begins, its length without the newline and the offset of the match in
- * it; 0 when there is none; -1 when a limit of the expression was met. */
-int needle_find(struct needle *, const uint8_t *, size_t len, size_t *line,
-    size_t *linelen, size_t *at);
+/* Of a line that does not fit: the first begins before the bytes at hand, the
+ * last goes on behind them. */
+enum needle_part { NEEDLE_NOT_BEGIN = 1, NEEDLE_NOT_END = 2 };
+/* The first line with a match in len bytes of whole lines, but for part: 1
+ * with where the line begins, its length without the newline and the offset of
+ * the match in it; 0 when there is none; -1 when a limit of the expression was
+ * met. */
+int needle_find(struct needle *, const uint8_t *, size_t len, unsigned part,
+    size_t *line, size_t *linelen, size_t *at);
 
 #endif

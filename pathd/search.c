@@ -23,6 +23,8 @@
 #include "pathd/tree.h"
 
 #define BLOCK (256 * 1024)
+/* Of a line that does not fit a block: a match is found that is not longer. */
+#define OVERLAP ABX_PATTERN_MAX
 #define TEXT_MAX 1024 /* bytes of a line that are answered */
 #define TEXT_BEFORE 200
 #define TIME_S 60 /* then the answer is truncated */
@@ -87,8 +89,10 @@ struct hunt {
 	struct framer f;
 	size_t below; /* bytes of a path up to the names that are sent */
 	uint64_t count, line;
+	uint64_t base; /* bytes of the line before those in the buffer */
 	time_t end;
 	int truncated;
+	int passing; /* the line at hand has a match, the rest is passed over */
 	uint8_t buf[BLOCK];
 };
 
@@ -118,12 +122,13 @@ send_match(struct hunt *h, const char *path, const uint8_t *line, size_t len,
     size_t at)
 {
 	struct list_match m = {.path = path + h->below, .line = h->line};
+	uint64_t column = h->base + at;
 	enum code code;
 
 	if ((code = hunt_count(h)) != C_OK)
 		return code;
 	m.pathlen = strlen(m.path);
-	m.column = at >= UINT32_MAX ? UINT32_MAX : (uint32_t)at + 1;
+	m.column = column >= UINT32_MAX ? UINT32_MAX : (uint32_t)column + 1;
 	/* of an endless line what is around the match */
 	if (len > TEXT_MAX && at > TEXT_BEFORE) {
 		line += at - TEXT_BEFORE;
@@ -146,31 +151,80 @@ newlines(const uint8_t *p, size_t n)
 	return count;
 }
 
-/* All matches in n bytes of whole lines; the line number moves on. */
+/* All matches in n bytes of whole lines, or, when it is open, of one that goes
+ * on; the line number moves on. */
 static enum code
-hunt_lines(struct hunt *h, const char *path, const uint8_t *p, size_t n)
+hunt_lines(
+    struct hunt *h, const char *path, const uint8_t *p, size_t n, int open)
 {
+	const unsigned end = open ? NEEDLE_NOT_END : 0;
 	size_t line, len, at;
 	enum code code;
 	int rc;
 
-	while ((rc = needle_find(h->s->needle, p, n, &line, &len, &at)) == 1) {
+	while ((rc = needle_find(h->s->needle, p, n,
+		    end | (h->base > 0 ? NEEDLE_NOT_BEGIN : 0), &line, &len,
+		    &at)) == 1) {
 		h->line += newlines(p, line);
+		if (line > 0)
+			h->base = 0;
 		if ((code = send_match(h, path, p + line, len, at)) != C_OK)
 			return code;
+		h->passing = open;
 		if (line + len == n)
 			return C_OK; /* the last one has no newline */
 		h->line++;
+		h->base = 0;
 		p += line + len + 1;
 		n -= line + len + 1;
 		if (framer_stopped(&h->f))
 			return TREE_DONE;
 	}
 	h->line += newlines(p, n);
+	if (!open)
+		h->base = 0;
 	return rc == 0 ? C_OK : C_ARGS_INVALID;
 }
 
-/* Blocks of whole lines, as far as lines have an end. */
+static size_t
+drop(struct hunt *h, size_t have, size_t n)
+{
+	memmove(h->buf, h->buf + n, have - n);
+	return have - n;
+}
+
+/* What is left behind the line that is passed over. */
+static size_t
+pass_over(struct hunt *h, size_t have)
+{
+	const uint8_t *nl = memchr(h->buf, '\n', have);
+
+	if (nl == NULL)
+		return 0;
+	h->passing = 0;
+	h->base = 0;
+	h->line++;
+	return drop(h, have, (size_t)(nl - h->buf) + 1);
+}
+
+/* Some more of the file, behind the bytes that are there: how much, 0 at its
+ * end, -1 when it is not to be read on. */
+static ssize_t
+hunt_read(struct hunt *h, int fd, size_t have)
+{
+	ssize_t n;
+
+	do
+		n = read(fd, h->buf + have, sizeof(h->buf) - have);
+	while (n == -1 && errno == EINTR);
+	/* one bad file is no reason to see nothing of the others */
+	if (n > 0 && memchr(h->buf + have, '\0', (size_t)n) != NULL)
+		return -1;
+	return n;
+}
+
+/* Blocks of whole lines; of a line that is longer one after the other, each
+ * with the end of the one before, until one has a match. */
 static enum code
 hunt_file(struct hunt *h, const char *path, int fd)
 {
@@ -178,26 +232,33 @@ hunt_file(struct hunt *h, const char *path, int fd)
 	const uint8_t *nl;
 	enum code code;
 	ssize_t n;
+	int open;
 
 	h->line = 1;
+	h->base = 0;
+	h->passing = 0;
 	for (;;) {
-		n = read(fd, h->buf + have, sizeof(h->buf) - have);
-		if (n == -1 && errno == EINTR)
-			continue;
-		/* one bad file is no reason to see nothing of the others */
-		if (n == -1 || memchr(h->buf + have, '\0', (size_t)n) != NULL)
+		if ((n = hunt_read(h, fd, have)) == -1)
 			return C_OK;
 		have += (size_t)n;
+		if (h->passing)
+			have = pass_over(h, have);
 		whole = have;
+		open = 0;
 		if (n > 0 && (nl = memrchr(h->buf, '\n', have)) != NULL)
 			whole = (size_t)(nl - h->buf) + 1;
 		else if (n > 0 && have < sizeof(h->buf))
 			continue;
-		code = hunt_lines(h, path, h->buf, whole);
+		else
+			open = n > 0;
+		code = hunt_lines(h, path, h->buf, whole, open);
 		if (code != C_OK || n == 0)
 			return code;
-		have -= whole;
-		memmove(h->buf, h->buf + whole, have);
+		if (open && !h->passing)
+			whole -= OVERLAP;
+		if (open)
+			h->base += whole;
+		have = drop(h, have, whole);
 		if (framer_stopped(&h->f))
 			return TREE_DONE;
 	}

@@ -69,14 +69,14 @@ check_lines(
 		nl = memchr(p + from, '\n', line - from);
 		CHECK(nl != NULL);
 		copy = fuzz_copy(p + from, (size_t)(nl - (p + from)));
-		CHECK(needle_find(
-			  n, copy, (size_t)(nl - (p + from)), &l, &k, &a) == 0);
+		CHECK(needle_find(n, copy, (size_t)(nl - (p + from)), 0, &l, &k,
+			  &a) == 0);
 		free(copy);
 	}
 	copy = fuzz_copy(p + line, len);
 	/* an empty line is none without its newline */
 	if (len > 0)
-		CHECK(needle_find(n, copy, len, &l, &k, &a) == 1 && l == 0 &&
+		CHECK(needle_find(n, copy, len, 0, &l, &k, &a) == 1 && l == 0 &&
 		      k == len && a == at);
 	free(copy);
 }
@@ -98,7 +98,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	CHECK((n != NULL) == (code == C_OK));
 	CHECK(code == C_OK || code == C_ARGS_INVALID);
 	if (n != NULL) {
-		rc = needle_find(n, p, f.n, &line, &len, &at);
+		rc = needle_find(n, p, f.n, 0, &line, &len, &at);
 		CHECK(rc >= -1 && rc <= 1);
 		if (rc == 1) {
 			CHECK(line <= f.n && len <= f.n - line && at <= len);

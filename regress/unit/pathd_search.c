@@ -17,6 +17,7 @@ test_needle(void **state)
 		const char *pattern, *text;
 		int regex, nocase, found;
 		size_t line, len, at;
+		unsigned part;
 	} t[] = {
 	    {"b", "abc\n", 0, 0, 1, 0, 3, 1},
 	    {"b", "a\nxb", 0, 0, 1, 2, 2, 1},
@@ -34,6 +35,11 @@ test_needle(void **state)
 	    {"^.$", "\xff\xff\n\xc3\xa9\n", 1, 0, 1, 3, 2, 0},
 	    {"(a+)+$", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab\n", 1, 0, -1,
 		0, 0, 0},
+	    {"^b", "b\nb\n", 1, 0, 1, 2, 1, 0, NEEDLE_NOT_BEGIN},
+	    {"^b", "b\nb\n", 1, 0, 1, 0, 1, 0, NEEDLE_NOT_END},
+	    {"b$", "ab\nb", 1, 0, 1, 0, 2, 1, NEEDLE_NOT_END},
+	    {"b$", "a\nb", 1, 0, 0, 0, 0, 0, NEEDLE_NOT_END},
+	    {"b", "ab", 0, 0, 1, 0, 2, 1, NEEDLE_NOT_BEGIN | NEEDLE_NOT_END},
 	};
 	static const char *const bad[] = {"", "a\nb"};
 	static const char *const badre[] = {"(", "[a", "a**", "\\", "\\C",
@@ -50,7 +56,7 @@ test_needle(void **state)
 		assert_non_null(n);
 		line = len = at = 0;
 		rc = needle_find(n, (const uint8_t *)t[i].text,
-		    strlen(t[i].text), &line, &len, &at);
+		    strlen(t[i].text), t[i].part, &line, &len, &at);
 		if (rc != t[i].found ||
 		    (rc == 1 && (line != t[i].line || len != t[i].len ||
 				    at != t[i].at)))
@@ -152,6 +158,68 @@ expect(const struct tmp *t, const char *pattern, uint16_t flags, uint64_t max,
 	free(f);
 }
 
+/* A line of so many letters, an end. */
+static void
+make_long(struct tmp *t, const char *name, size_t before, const char *word,
+    size_t behind, const char *end)
+{
+	FILE *f = fopen(at(t, name), "w");
+	size_t i;
+
+	assert_non_null(f);
+	for (i = 0; i < before; i++)
+		assert_int_equal(putc('x', f), 'x');
+	assert_int_not_equal(fputs(word, f), EOF);
+	for (i = 0; i < behind; i++)
+		assert_int_equal(putc('x', f), 'x');
+	assert_int_not_equal(fputs(end, f), EOF);
+	assert_int_equal(fclose(f), 0);
+}
+
+/* Of a line that no block holds: a match wherever it lies is found, once, at
+ * its true column, and the lines behind it have their numbers. */
+static void
+test_long_lines(void **state)
+{
+	static const size_t places[] = {0, 1, 200000, 262140, 262144 - 4096,
+	    262144, 300000, 524288 - 4096 - 3, 600000};
+	char want[200];
+	struct found *f;
+	struct tmp t;
+	size_t i, n;
+
+	tmp_new(&t);
+	roots_open(&t.pd.roots);
+	for (i = 0; i < nitems(places); i++) {
+		n = places[i];
+		make_long(
+		    &t, "w/long", n, "needle", 700000 - n, "\nneedle\nxneedle");
+		f = hunt(&t, "needle", 0, 99);
+		snprintf(want, sizeof(want), "long:1:%zu:", n + 1);
+		assert_int_equal(strncmp(f->text, want, strlen(want)), 0);
+		assert_non_null(strstr(f->text, " long:2:1:needle long:3:2:"));
+		assert_null(strstr(f->text + 1, "long:1:"));
+		free(f);
+		f = hunt(&t, "^n.*e$", PF_REGEX, 99);
+		assert_string_equal(f->text, "long:2:1:needle ");
+		free(f);
+		f = hunt(&t, "x+needle", PF_REGEX, 99);
+		assert_int_equal(strstr(f->text, "long:1:") != NULL, n > 0);
+		assert_non_null(strstr(f->text, "long:3:1:xneedle "));
+		free(f);
+	}
+	/* with two in it, and without an end */
+	make_long(&t, "w/long", 262142, "needle", 262142, "needle");
+	f = hunt(&t, "needle", 0, 99);
+	assert_int_equal(strncmp(f->text, "long:1:262143:", 14), 0);
+	assert_null(strstr(f->text + 1, "long:"));
+	free(f);
+	f = hunt(&t, "needle$", PF_REGEX, 99);
+	assert_int_equal(strncmp(f->text, "long:1:524291:", 14), 0);
+	free(f);
+	tmp_free(&t);
+}
+
 /* A file whose lines cross blocks, and one line that is longer than any. */
 static void
 make_big(struct tmp *t)
@@ -238,6 +306,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_needle),
 	    cmocka_unit_test(test_openat2),
+	    cmocka_unit_test(test_long_lines),
 	    cmocka_unit_test(test_components),
 	};
 
