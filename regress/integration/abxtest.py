@@ -7,6 +7,7 @@ ABX_BUILD names the directory with the programs (default: build), ABX_LONG=1
 asks for the long forms.  Nothing here knows how abx is built inside.
 """
 import base64
+import contextlib
 import functools
 import grp
 import json
@@ -35,6 +36,9 @@ SLOW = FACTOR * (5 if ASAN else 1)
 BASE = "/var/lib" if ROOT else pwd.getpwuid(os.geteuid()).pw_dir
 TAG = os.environ.get("ABX_TAG", "abx-test-")  # names what tests leave
 RUN_USER = "abx"
+# part of every mark by which a test finds its processes: others beside it may
+# run the same test.  Digits, so that "sleep 47.OWN" is a number.
+OWN = f"{os.getpid():07d}"
 
 # stands in every file that nobody may read; no answer may hold it
 MARKER = "abx-marker-5e1f9c"
@@ -127,6 +131,13 @@ def still_there(procs, seconds):
     return {pid: comm(pid) for pid in alive(procs)}
 
 
+def kill_all(pids):
+    """KILL them; some may just have gone."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
 def comm(pid):
     try:
         with open(f"/proc/{pid}/comm") as f:
@@ -136,7 +147,9 @@ def comm(pid):
 
 
 def marked(mark):
-    """Processes with that text in their command line."""
+    """Processes with that text in their command line; it must be of this
+    worker's tests alone."""
+    assert OWN in mark or TAG in mark, mark
     found = []
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -607,8 +620,7 @@ class Service:
         if self.proc.poll() is None:
             self.proc.kill()
         self.proc.wait()
-        for pid in still_there(procs, 3):
-            os.kill(pid, signal.SIGKILL)
+        kill_all(still_there(procs, 3))
 
     def stop(self, sig=signal.SIGTERM):
         """End it.  Raises Wrong when it ends badly or said bad things."""
@@ -625,8 +637,7 @@ class Service:
         elif self.proc.returncode and not self.rough:
             wrong.append(f"abxd had ended with {self.proc.returncode}")
         left = still_there(procs, 2 * SLOW)
-        for pid in left:
-            os.kill(pid, signal.SIGKILL)
+        kill_all(left)
         if left:
             wrong.append(f"processes are left behind: {left}")
         wrong += self.complaints()

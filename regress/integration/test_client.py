@@ -14,7 +14,7 @@ import threading
 import time
 import unittest
 
-from abxtest import (ADMIN, BUILD, GUEST, READ, SLOW, WRITE, Case, World,
+from abxtest import (ADMIN, BUILD, GUEST, OWN, READ, SLOW, WRITE, Case, World,
                      marked, until)
 
 EVERY = bytes(b for b in range(1, 256) if b != ord("/"))
@@ -346,13 +346,14 @@ class Runs(Client):
 
     def test_hanging_up_ends_it(self):
         for sig in (signal.SIGINT, signal.SIGTERM):
-            p = start(self.svc, "run", "sh", "-c", "echo on; sleep 61.5")
+            p = start(self.svc, "run", "sh", "-c", f"echo on; sleep 61.5{OWN}")
             self.eq(p.stdout.readline(), b"on\n")
-            self.assertTrue(until(5, lambda: marked("sleep\x0061.5")))
+            self.assertTrue(until(5, lambda: marked(f"sleep\x0061.5{OWN}")))
             p.send_signal(sig)
             self.eq(p.wait(10), 128 + sig)
             p.communicate()
-            self.eq(until(10 * SLOW, lambda: not marked("sleep\x0061.5")),
+            self.eq(until(10 * SLOW, lambda: not marked(
+                f"sleep\x0061.5{OWN}")),
                     True)
 
     def test_stdin(self):
@@ -388,12 +389,14 @@ class Runs(Client):
              "commands": {"allow": ["sh -c ..."], "cwd": w.w}},
             {"allow": "process.signal"}]}, world=w)
         began = time.monotonic()
-        out = abxctl(svc, "run", "--stdin", "sh", "-c", "cat; sleep 61.7",
+        out = abxctl(svc, "run", "--stdin", "sh", "-c",
+                     f"cat; sleep 61.7{OWN}",
                      stdin=b"x")
         self.eq((out.returncode, out.stderr), (
             1, b"abxctl: limit.concurrency: Too many calls at once.\n"))
         self.under(time.monotonic() - began, 10 * SLOW, "seconds")
-        self.eq(until(10 * SLOW, lambda: not marked("sleep\x0061.7")), True)
+        self.eq(until(10 * SLOW, lambda: not marked(
+            f"sleep\x0061.7{OWN}")), True)
 
     def test_refusals_say_why(self):
         """The author's reason, the layer, the argument."""
@@ -452,21 +455,22 @@ class Runs(Client):
             {"allow": "process.start", "commands": {
                 "allow": ["sleep {int}"], "cwd": w.w}},
             {"allow": "process.signal"}]}, world=w)
-        out = abxctl(svc, "run", "--signals", "sleep", "6161")
+        out = abxctl(svc, "run", "--signals", "sleep", f"6161{OWN}")
         self.eq(out.returncode, 1)
         self.assertIn(b"op.not_enabled", out.stderr)
-        self.eq(until(10 * SLOW, lambda: not marked("sleep\x006161")), True)
+        self.eq(until(10 * SLOW, lambda: not marked(
+            f"sleep\x006161{OWN}")), True)
 
     def test_reader_goes_away(self):
         """What writes to a closed pipe is ended, with or without input."""
         for more in ((), ("--signals",)):
             p = start(self.svc, "run", *more, "sh", "-c",
-                      "while echo y; do sleep 0.0117; done")
+                      f"while echo y; do sleep 0.0117{OWN}; done")
             p.stdout.read(10)
             p.stdout.close()
             self.eq(p.wait(10), 141)
             p.stderr.close()
-            self.eq(until(10 * SLOW, lambda: not marked("sleep 0.0117")),
+            self.eq(until(10 * SLOW, lambda: not marked(f"sleep 0.0117{OWN}")),
                     True)
 
 

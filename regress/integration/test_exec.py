@@ -13,10 +13,10 @@ import threading
 import time
 import unittest
 
-from abxtest import (ADMIN, ALICE, ASAN, LONG, MARKER, READ, ROOT, RUN_USER,
-                     SLOW, WRITE, Case, Conn, World, alive, cc, comm, events,
-                     family, fds, hardened_only, marked, mounts, needs_root,
-                     timeout, told, until)
+from abxtest import (ADMIN, ALICE, ASAN, LONG, MARKER, OWN, READ, ROOT,
+                     RUN_USER, SLOW, WRITE, Case, Conn, World, alive, cc, comm,
+                     events, family, fds, hardened_only, kill_all, marked,
+                     mounts, needs_root, timeout, told, until)
 
 
 class Exec(Case):
@@ -49,8 +49,7 @@ class Exec(Case):
     def gone(self, mark, seconds=2):
         if not until(seconds, lambda: not marked(mark)):
             left = {p: comm(p) for p in marked(mark)}
-            for p in left:
-                os.kill(p, signal.SIGKILL)
+            kill_all(left)
             self.fail(f"still there after {seconds} s: {left}")
 
 
@@ -307,29 +306,30 @@ class Results(Exec):
             self.eq((r["exit_code"], r["signal"]), (code, None))
 
     def test_T067_grandchildren_hold_pipes(self):
-        for script in ("sleep 31 & echo hi", "(sleep 31; echo late) & echo hi",
-                       "setsid sleep 31 & echo hi",
-                       "nohup sleep 31 >&2 & echo hi"):
+        nap = f"sleep 31.{OWN}"
+        for script in (f"{nap} & echo hi", f"({nap}; echo late) & echo hi",
+                       f"setsid {nap} & echo hi",
+                       f"nohup {nap} >&2 & echo hi"):
             began = time.monotonic()
             r = self.sh(f"{script}; : t067")
             self.eq((r["stdout"], r["exit_code"]), ("hi\n", 0), script)
             self.under(time.monotonic() - began, 1.5 * SLOW, "seconds")
-        until(2, lambda: not marked("sleep\x0031"))
-        self.eq(marked("sleep\x0031"), [], "the sleeper is still there")
+        until(2, lambda: not marked(f"sleep\x0031.{OWN}"))
+        self.eq(marked(f"sleep\x0031.{OWN}"), [], "the sleeper is still there")
 
     def test_T068_timeout_kill(self):
         for n, script in enumerate((
-                "echo part; sleep 47; echo x",
-                "echo part; (sleep 47 & sleep 47) ; echo x",
-                "echo part; setsid sleep 47; echo x",
-                "echo part; exec sleep 47")):
+                f"echo part; sleep 47.{OWN}; echo x",
+                f"echo part; (sleep 47.{OWN} & sleep 47.{OWN}) ; echo x",
+                f"echo part; setsid sleep 47.{OWN}; echo x",
+                f"echo part; exec sleep 47.{OWN}")):
             began = time.monotonic()
             r = self.sh(script, timeout=1)
             self.eq((r["timed_out"], r["stdout"]), (True, "part\n"), script)
             self.under(time.monotonic() - began, 2.5 * SLOW, script)
             self.eq((r["exit_code"] is None) != (r["signal"] is None), True,
                     r)
-        self.gone("sleep\x0047")
+        self.gone(f"sleep\x0047.{OWN}")
 
     def test_timeout_lets_a_handler_run(self):
         r = self.sh("trap 'echo bye; exit 3' TERM; echo hi; while :; do "
@@ -339,14 +339,15 @@ class Results(Exec):
 
     def test_timeout_kills_who_ignores_it(self):
         began = time.monotonic()
-        r = self.sh("trap '' TERM; while :; do sleep 0.05; done; : stubborn",
+        r = self.sh("trap '' TERM; while :; do sleep 0.05; done; : "
+                    f"stubborn-{OWN}",
                     timeout=1)
         took = time.monotonic() - began
         self.eq((r["signal"], r["exit_code"], r["timed_out"]),
                 ("KILL", None, True))
         self.eq(2.5 < took < 4.5 * SLOW, True,
                 f"1 s and 2 s of grace, it took {took:.1f}")
-        self.gone("stubborn")
+        self.gone(f"stubborn-{OWN}")
 
     def test_timeout_is_clamped(self):
         self.under(self.sh("sleep 0.1; echo x", timeout=100000)[
@@ -354,11 +355,12 @@ class Results(Exec):
 
     def test_idle_timeout(self):
         began = time.monotonic()
-        r = self.sh("echo a; sleep 0.7; echo b; sleep 53", idle_timeout=1)
+        r = self.sh(f"echo a; sleep 0.7; echo b; sleep 53.{OWN}",
+                    idle_timeout=1)
         self.eq(r["stdout"], "a\nb\n")
         self.eq(r.get("idle_timed_out"), True, r)
         self.under(time.monotonic() - began, 5 * SLOW, "seconds")
-        self.gone("sleep\x0053")
+        self.gone(f"sleep\x0053.{OWN}")
 
     def test_T070_stdin(self):
         r = self.svc.run("cat")
@@ -505,8 +507,9 @@ class Bounds(Exec):
         self.among(int(r["stdout"]), range(10, 21), "forks of 20 processes")
 
     def test_a_fork_bomb_ends(self):
-        r = self.sh("f() { f & f & }; f; sleep 1; : bombed", timeout=2)
-        self.gone("bombed", 3)
+        mark = f"bombed-{OWN}"
+        r = self.sh("f() { f & f & }; f; sleep 1; : " + mark, timeout=2)
+        self.gone(mark, 3)
         self.eq(self.says("echo ok"), "ok\n")
 
 
@@ -584,9 +587,9 @@ class Stream(Exec):
                     ("exit", want))
 
     def test_timeout(self):
-        got = self.all(self.open("echo a; sleep 61", timeout=1))
+        got = self.all(self.open(f"echo a; sleep 61.{OWN}", timeout=1))
         self.eq((got[-1][0], got[-1][1]["timed_out"]), ("exit", True))
-        self.gone("sleep\x0061")
+        self.gone(f"sleep\x0061.{OWN}")
 
     def test_big_output_keeps_order(self):
         got = self.all(self.open(
@@ -612,8 +615,8 @@ class Stream(Exec):
 
     def test_client_disconnect_kills(self):
         for how in ("stream", "captured"):
-            mark = f"left-{how}-{os.getpid()}"
-            script = (f"sleep 67 & setsid sleep 67 & echo go; "
+            mark = f"left-{how}-{OWN}"
+            script = (f"sleep 67.{OWN} & setsid sleep 67.{OWN} & echo go; "
                       f"while :; do sleep 0.1; done; : {mark}")
             if how == "stream":
                 c = self.open(script)
@@ -625,7 +628,7 @@ class Stream(Exec):
             self.eq(bool(until(5, lambda: marked(mark))), True, "it runs")
             c.close()
             self.gone(mark, 2)
-            self.gone("sleep\x0067", 2)
+            self.gone(f"sleep\x0067.{OWN}", 2)
 
     def test_a_slow_reader_blocks_nobody(self):
         c = self.open("head -c 1500000 /dev/zero | tr '\\0' x; echo done >&2")
@@ -1167,7 +1170,7 @@ class NoTraces(Exec):
                     elif k == 1:
                         ok = self.sh("kill -9 $$")["signal"] == "KILL"
                     elif k == 2:
-                        ok = self.sh("(sleep 71 &) ; echo x")[
+                        ok = self.sh(f"(sleep 71.{OWN} &) ; echo x")[
                             "stdout"] == "x\n"
                     elif k == 3:
                         ok = self.svc.run("cat", stdin="y").json[
@@ -1193,7 +1196,7 @@ class NoTraces(Exec):
                    if open(f"/proc/{p}/stat").read().rpartition(")")[2]
                    .split()[0] == "Z"]
         self.eq(zombies, [])
-        self.eq(marked("sleep\x0071"), [])
+        self.eq(marked(f"sleep\x0071.{OWN}"), [])
 
     def test_many_at_once(self):
         done = []

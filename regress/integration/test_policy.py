@@ -10,7 +10,7 @@ import time
 
 from abxtest import (ADMIN, ALICE, ASAN, AUTH, BOB, BUILD, GUEST, MARKER,
                      READ, ROOT, SLOW, TOKENS, WRITE, Case, Conn, Service,
-                     World, family, marked, until)
+                     World, comm, family, until)
 
 
 class Who(Case):
@@ -423,8 +423,9 @@ class Limits(Case):
         threads = [threading.Thread(target=one) for _ in range(2)]
         for t in threads:
             t.start()
-        until(5, lambda: len([p for p in marked("sleep\x003") if p in family(
-            self.svc.proc.pid)]) >= 2)
+        self.eq(until(10 * SLOW, lambda: [
+            comm(p) for p in family(self.svc.proc.pid)].count("sleep") >= 2),
+            True)
         r = self.svc.run("true", token=ALICE)
         self.refused(r, 429, "limit.concurrency")
         self.eq(int(r.header("retry-after")) >= 1, True)

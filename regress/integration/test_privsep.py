@@ -13,9 +13,9 @@ import threading
 import time
 import unittest
 
-from abxtest import (ADMIN, ASAN, BASE, BUILD, READ, ROOT, SLOW, WRITE, Case,
-                     Conn, Service, World, Wrong, alive, comm, family, fds,
-                     hardened_only, marked, mounts, needs_root, proc_stat,
+from abxtest import (ADMIN, ASAN, BASE, BUILD, OWN, READ, ROOT, SLOW, WRITE,
+                     Case, Conn, Service, World, Wrong, alive, comm, family,
+                     fds, hardened_only, marked, mounts, needs_root, proc_stat,
                      status, still_there, timeout, until)
 
 KINDS = {"abx-listener": "_abxl", "abx-monitor": "_abxm", "abx-pathd": "abx",
@@ -45,8 +45,9 @@ class Base(Case):
 
     def busy(self, mark, n=3):
         """Start n commands with grandchildren; wait for all of them."""
-        script = (f"(sleep 83 & setsid sleep 83 & sh -c 'sleep 83; : {mark}')"
-                  f" & nohup sleep 83 >/dev/null 2>&1 & wait; : {mark}")
+        nap = f"sleep 83.{OWN}"
+        script = (f"({nap} & setsid {nap} & sh -c '{nap}; : {mark}') & "
+                  f"nohup {nap} >/dev/null 2>&1 & wait; : {mark}")
         conns = []
         self.eq(until(10, lambda: self.svc.run("true").status == 200), True,
                 "commands run")
@@ -59,7 +60,7 @@ class Base(Case):
 
         def sleepers():
             mine = set(family(self.svc.proc.pid))
-            return len([p for p in marked("sleep\x0083") if p in mine])
+            return len([p for p in marked(f"sleep\x0083.{OWN}") if p in mine])
         self.eq(until(10 * SLOW, lambda: sleepers() >= want), True,
                 f"{want} sleepers run, got {sleepers()}")
         return conns
@@ -239,15 +240,15 @@ class Restart(Base):
         self.eq(until(10, self.works), True)
         with Conn(self.svc) as c:
             c.send(self.svc.build("POST", "/commands/run", {
-                "argv": ["sh", "-c", "sleep 89"]}))
-            until(5, lambda: marked("sleep\x0089"))
+                "argv": ["sh", "-c", f"sleep 89.{OWN}"]}))
+            until(5, lambda: marked(f"sleep\x0089.{OWN}"))
             os.kill(self.svc.kid("abx-execd"), signal.SIGKILL)
             r = c.reply()
             if r.status == 200:  # or the result that says so
                 self.eq(r.json["lost"], True, r)
             else:
                 self.refused(r, 503, "server.unavailable")
-        self.eq(until(2, lambda: not marked("sleep\x0089")), True)
+        self.eq(until(2, lambda: not marked(f"sleep\x0089.{OWN}")), True)
         self.eq(until(10, self.works), True)
         with Conn(self.svc) as c:
             c.send(self.svc.build("PUT", "/files/upload-stream?path=u",
@@ -262,7 +263,8 @@ class Restart(Base):
         self.eq(until(10, self.works), True)
         with Conn(self.svc, timeout=5) as c:
             c.send(self.svc.build("POST", "/commands/run", {
-                "argv": ["sh", "-c", "echo x; sleep 89"], "stream": True}))
+                "argv": ["sh", "-c", f"echo x; sleep 89.{OWN}"],
+                "stream": True}))
             c.head()
             c.chunk()
             os.kill(self.svc.kid("abx-execd"), signal.SIGKILL)
@@ -276,10 +278,10 @@ class Restart(Base):
         self.eq(until(10, self.works), True)
         with Conn(self.svc) as c:
             c.send(self.svc.build("POST", "/commands/run", {
-                "argv": ["sh", "-c", "sleep 89"]}))
-            until(5, lambda: marked("sleep\x0089"))
+                "argv": ["sh", "-c", f"sleep 89.{OWN}"]}))
+            until(5, lambda: marked(f"sleep\x0089.{OWN}"))
             os.kill(self.svc.kid("abx-listener"), signal.SIGKILL)
-        self.eq(until(2, lambda: not marked("sleep\x0089")), True,
+        self.eq(until(2, lambda: not marked(f"sleep\x0089.{OWN}")), True,
                 "the command ends with its client")
         lost = [r for r in self.svc.audits(
             lambda r: r.get("outcome") == "lost") if r.get("outcome")
@@ -293,7 +295,7 @@ class Deaths(Base):
 
     def end_of(self, name):
         """Kill that process of a service with three commands; its exit."""
-        mark = f"mark-{name}-{os.getpid()}"
+        mark = f"mark-{name}-{OWN}"
         conns = self.busy(mark)
         self.svc.rough = True
         procs = dict(self.svc.family())
@@ -341,14 +343,14 @@ class Deaths(Base):
             for _ in range(3):
                 c = Conn(self.svc)
                 c.send(self.svc.build("POST", "/commands/run", {
-                    "argv": ["sh", "-c", "sleep 97 & sleep 97"]}))
+                    "argv": ["sh", "-c", f"sleep 97.{OWN} & sleep 97.{OWN}"]}))
                 conns.append(c)
             time.sleep(ms / 1000)
             procs = dict(self.svc.family())
             self.svc.proc.kill()
             self.svc.proc.wait()
             self.eq(still_there(procs, 2), {}, f"after {ms} ms")
-            self.eq(until(2, lambda: not marked("sleep\x0097")), True,
+            self.eq(until(2, lambda: not marked(f"sleep\x0097.{OWN}")), True,
                     f"commands after {ms} ms")
             for c in conns:
                 c.close()
@@ -436,11 +438,12 @@ class Stop(Case):
 
     def test_commands_end(self):
         svc = self.serve(shutdown_grace="1s")
+        nap = f"sleep 101.{OWN}"
         with Conn(svc) as c:
             c.send(svc.build("POST", "/commands/run", {"argv": [
-                "sh", "-c", "trap '' TERM; sleep 101 & sleep 101; sleep 101"
-                ]}))
-            self.eq(until(5, lambda: len(marked("sleep\x00101")) >= 2), True)
+                "sh", "-c", f"trap '' TERM; {nap} & {nap}; {nap}"]}))
+            self.eq(until(5, lambda: len(marked(
+                f"sleep\x00101.{OWN}")) >= 2), True)
             procs = dict(svc.family())
             began = time.monotonic()
             svc.proc.send_signal(signal.SIGTERM)
@@ -448,7 +451,7 @@ class Stop(Case):
             self.under(time.monotonic() - began, 8 * SLOW,
                        "seconds until all is gone")
             self.eq(still_there(procs, 0.5), {})
-            self.eq(marked("sleep\x00101"), [])
+            self.eq(marked(f"sleep\x00101.{OWN}"), [])
 
     def test_second_sigterm(self):
         svc = self.serve(shutdown_grace="5s")
@@ -468,7 +471,7 @@ class Stop(Case):
         svc = self.serve()
         with Conn(svc) as c:
             c.send(svc.build("POST", "/commands/run", {"argv": [
-                "sh", "-c", "setsid sleep 103 & echo x"]}))
+                "sh", "-c", f"setsid sleep 103.{OWN} & echo x"]}))
             c.reply()
             svc.proc.send_signal(signal.SIGTERM)
             svc.proc.wait(9)

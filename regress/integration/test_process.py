@@ -8,9 +8,9 @@ import signal
 import subprocess
 import time
 
-from abxtest import (ADMIN, ALICE, BOB, BUILD, LONG, ROOT, SLOW, TOKENS, Case,
-                     Conn, World, Wrong, events, family, fds, marked, needs_root,
-                     proc_stat, rss, told, until)
+from abxtest import (ADMIN, ALICE, BOB, BUILD, LONG, OWN, ROOT, SLOW, TOKENS,
+                     Case, Conn, World, Wrong, events, family, fds, marked,
+                     needs_root, proc_stat, rss, told, until)
 
 ALL = ["process.start", "process.list", "process.get", "process.output",
        "process.stdin", "process.wait"]
@@ -287,8 +287,9 @@ class Life(Process):
 
     def test_T076_signals(self):
         """The whole group, of the statement's list, by their names."""
-        pid = self.go("sleep 91 & sleep 91 & wait; : group")
-        self.eq(bool(until(5, lambda: len(marked("sleep\x0091")) >= 2)), True)
+        pid = self.go(f"sleep 91.{OWN} & sleep 91.{OWN} & wait; : group")
+        self.eq(bool(until(5, lambda: len(marked(
+            f"sleep\x0091.{OWN}")) >= 2)), True)
         for name in ("STOP", "CONT", "USR1", "term", "SIGTERM", "15", "", "0"):
             self.refused(self.svc.rpc("process.signal", {
                 "id": pid, "signal": name}), 403,
@@ -297,7 +298,7 @@ class Life(Process):
                           {"signal": "TERM"})
         self.eq(self.ok(r).json, {})
         self.eq(self.wait(pid)["signal"], "TERM")
-        self.gone("sleep\x0091")
+        self.gone(f"sleep\x0091.{OWN}")
         for name in ("KILL", "HUP", "INT"):
             # not by a shell: dash is deaf to INT for a moment at its start
             pid = self.ok(self.svc.rpc("process.start", {
@@ -605,7 +606,7 @@ class Ends(Process):
     def test_lost_with_execd(self):
         svc = self.served()
         svc.rough = True
-        pid = self.go("echo up; sleep 41")
+        pid = self.go(f"echo up; sleep 41.{OWN}")
         f = Follow(svc, pid).until(b"up")
         c = Conn(svc)
         c.send(svc.build("GET", f"/process/{pid}/wait?timeout=50"))
@@ -620,7 +621,7 @@ class Ends(Process):
         self.eq((got["state"], got["result"]["lost"]), ("ended", True))
         self.refused(svc.get(f"/process/{pid}/output"), 503,
                      "server.unavailable")
-        self.gone("sleep\x0041")
+        self.gone(f"sleep\x0041.{OWN}")
         self.eq(until(10, lambda: svc.run("true").status == 200), True)
         rec = svc.audits(lambda r: r["op"] == "process.end")[-1]
         self.eq(any(r["op"] == "process.end" and r["outcome"] == "lost"
@@ -628,12 +629,12 @@ class Ends(Process):
 
     def test_panic(self):
         svc = self.served()
-        pid = self.go("echo up; trap '' TERM; sleep 42; sleep 42")
+        pid = self.go(f"echo up; trap '' TERM; sleep 42.{OWN}; sleep 42.{OWN}")
         Follow(svc, pid).until(b"up").close()
         self.abxctl(svc, "panic")
         end = self.wait(pid)
         self.eq(end["cancelled"], True)
-        self.gone("sleep\x0042")
+        self.gone(f"sleep\x0042.{OWN}")
         self.eq(text(self.output(pid)), b"up\n", "its output is kept")
         self.refused(svc.rpc("process.start", {"argv": ["true"]}), 503,
                      "sandbox.unavailable")
@@ -643,8 +644,8 @@ class Ends(Process):
     def test_reload(self):
         """Its principal stays: it runs on.  The principal goes: it ends."""
         svc = self.served()
-        mine = self.go("echo up; sleep 43")
-        pid = self.go("echo up; sleep 44", token=ALICE)
+        mine = self.go(f"echo up; sleep 43.{OWN}")
+        pid = self.go(f"echo up; sleep 44.{OWN}", token=ALICE)
         Follow(svc, pid, token=ALICE).until(b"up").close()
         svc.config["rules"].append({"allow": "core.check"})
         svc.write(svc.config)
@@ -654,15 +655,15 @@ class Ends(Process):
             t for t in svc.config["auth"]["tokens"] if t["id"] != "alice"]}
         svc.write(svc.config)
         self.abxctl(svc, "reload")
-        self.gone("sleep\x0044")
+        self.gone(f"sleep\x0044.{OWN}")
         self.eq(self.state(mine), "running")
 
     def test_stop_leaves_nothing(self):
         svc = self.served()
         for _ in range(3):
-            self.go("trap '' TERM; sleep 45; sleep 45")
+            self.go(f"trap '' TERM; sleep 45.{OWN}; sleep 45.{OWN}")
         svc.stop()
-        self.gone("sleep\x0045")
+        self.gone(f"sleep\x0045.{OWN}")
 
 
 del Process

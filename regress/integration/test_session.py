@@ -11,7 +11,7 @@ import subprocess
 import threading
 import time
 
-from abxtest import (ADMIN, ALICE, BOB, READ, ROOT, RUN_USER, SLOW, WRITE,
+from abxtest import (ADMIN, ALICE, BOB, OWN, READ, ROOT, RUN_USER, SLOW, WRITE,
                      Case, Conn, Service, World, alive, family, marked,
                      needs_root, until)
 from test_layers import abxctl
@@ -238,24 +238,25 @@ class Use(Sessions):
         self.refused(self.svc.rpc("workspace.delete"), 400, "args.missing")
 
     def test_delete_kills(self):
-        args = {"argv": ["sh", "-c", "echo x > f; sleep 4711"],
+        args = {"argv": ["sh", "-c", f"echo x > f; sleep 4711.{OWN}"],
                 "session": "kill"}
         got = self.ok(self.svc.rpc("process.start", args)).json
         self.eq(got["session"], "kill")
         other = self.ok(self.svc.rpc("process.start", {
-            "argv": ["sh", "-c", "sleep 4712"], "session": "kill"},
+            "argv": ["sh", "-c", f"sleep 4712.{OWN}"], "session": "kill"},
             token=ALICE)).json
         replies = []
         t = threading.Thread(target=lambda: replies.append(self.svc.rpc(
-            "commands.run", {"argv": ["sh", "-c", "sleep 4713"],
+            "commands.run", {"argv": ["sh", "-c", f"sleep 4713.{OWN}"],
                              "session": "kill"})))
         t.start()
-        self.eq(bool(until(10 * SLOW, lambda: marked("sleep 4713"))), True)
+        self.eq(bool(until(10 * SLOW, lambda: marked(
+            f"sleep 4713.{OWN}"))), True)
         self.delete("kill")
         self.eq(os.path.exists(self.place("root", "kill")), False)
         t.join(20 * SLOW)
         self.eq(self.ok(replies[0]).json["cancelled"], True)
-        self.eq(marked("sleep 4711") + marked("sleep 4713"), [])
+        self.eq(marked(f"sleep 4711.{OWN}") + marked(f"sleep 4713.{OWN}"), [])
         end = self.ok(self.svc.get(f"/process/{got['id']}")).json
         self.eq((end["state"], end["result"]["cancelled"], end["session"]),
                 ("ended", True, "kill"))
@@ -263,7 +264,7 @@ class Use(Sessions):
         self.eq(self.ok(self.svc.get(f"/process/{other['id']}",
                                      token=ALICE)).json["state"], "running")
         self.delete("kill", ALICE)
-        self.eq(marked("sleep 4712"), [])
+        self.eq(marked(f"sleep 4712.{OWN}"), [])
 
     def test_what_keeps_its_owner_out_can_be_deleted(self):
         self.sh("mkdir -p a/b; echo x > a/b/f; chmod 0 a/b; chmod 500 a; "
@@ -446,7 +447,7 @@ class Limits(Own):
         self.start(config(self.world, workspace={"ttl": "2s"}), self.world)
         self.sh("true", "idle")
         pid = self.ok(self.svc.rpc("process.start", {
-            "argv": ["sh", "-c", "sleep 4721"], "session": "busy"}))
+            "argv": ["sh", "-c", f"sleep 4721.{OWN}"], "session": "busy"}))
         self.eq(until(15 * SLOW, lambda: not os.path.exists(
             self.place("root", "idle"))), True)
         self.eq(until(5, lambda: self.names() == ["busy"]), True)
@@ -673,7 +674,7 @@ class Start(Own):
         c = config(self.world, reload="sighup")
         self.start(c, self.world)
         pid = self.ok(self.svc.rpc("process.start", {
-            "argv": ["sh", "-c", "sleep 4731"], "session": "r"},
+            "argv": ["sh", "-c", f"sleep 4731.{OWN}"], "session": "r"},
             token=BOB)).json["id"]
         self.ok(self.svc.get(f"/process/{pid}", token=BOB))
         new = {**self.svc.config, "auth": {"tokens": [
@@ -681,7 +682,8 @@ class Start(Own):
             if t["id"] != "bob"]}}
         self.svc.write(new)
         os.kill(self.svc.proc.pid, signal.SIGHUP)
-        self.eq(until(10 * SLOW, lambda: not marked("sleep 4731")), True)
+        self.eq(until(10 * SLOW, lambda: not marked(
+            f"sleep 4731.{OWN}")), True)
         # what he left is kept
         self.eq(os.path.exists(self.place("bob", "r")), True)
 

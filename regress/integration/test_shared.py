@@ -6,8 +6,8 @@ import signal
 import threading
 import time
 
-from abxtest import (LONG, ROOT, SLOW, Case, Conn, World, comm, family, fds,
-                     marked, mounts, needs_root, status, timeout, until)
+from abxtest import (LONG, OWN, ROOT, SLOW, Case, Conn, World, comm, family,
+                     fds, marked, mounts, needs_root, status, timeout, until)
 
 AT_ONCE = 64
 
@@ -92,28 +92,30 @@ class Sharing(Shared):
         self.drop()
 
     def test_a_process_is_seen_and_stays(self):
-        mark = f"seen-{os.getpid()}"
+        mark = f"seen-{OWN}"
         pid = self.go(f": {mark}; while :; do sleep 0.2; done")
         self.eq(int(self.says(
             f"grep -l '{mark[0]}[{mark[1]}]{mark[2:]}' /proc/[0-9]*/cmdline "
             f"| wc -l")) > 0, True)
         # a command's own left-overs end with it, whatever they did
-        r = self.run_("(setsid sh -c 'trap \"\" TERM; sleep 81' >/dev/null "
-                      "2>&1 &); sh -c 'sleep 81' & echo hi")
+        r = self.run_(f"(setsid sh -c 'trap \"\" TERM; sleep 81.{OWN}' "
+                      ">/dev/null 2>&1 &); "
+                      f"sh -c 'sleep 81.{OWN}' & echo hi")
         self.eq((r["stdout"], r["exit_code"]), ("hi\n", 0))
-        self.gone("sleep\x0081")
+        self.gone(f"sleep\x0081.{OWN}")
         # a time-out, and a client that goes
-        r = self.run_("trap '' TERM; setsid sleep 82 & while :; do "
+        r = self.run_(f"trap '' TERM; setsid sleep 82.{OWN} & while :; do "
                       "sleep 0.1; done", timeout=1)
         self.eq((r["timed_out"], r["lost"]), (True, False))
-        self.gone("sleep\x0082")
+        self.gone(f"sleep\x0082.{OWN}")
         c = Conn(self.svc)
         c.send(self.svc.build("POST", "/commands/run", {
-            "argv": ["sh", "-c", "setsid sleep 83 & sleep 83"],
+            "argv": ["sh", "-c", f"setsid sleep 83.{OWN} & sleep 83.{OWN}"],
             "session": "s"}))
-        self.eq(bool(until(5 * SLOW, lambda: marked("sleep\x0083"))), True)
+        self.eq(bool(until(5 * SLOW, lambda: marked(
+            f"sleep\x0083.{OWN}"))), True)
         c.close()
-        self.gone("sleep\x0083")
+        self.gone(f"sleep\x0083.{OWN}")
         self.eq(self.get(pid)["state"], "running", "the process")
         self.ok(self.svc.rpc("process.signal", {"id": pid,
                                                 "signal": "KILL"}))
@@ -170,10 +172,10 @@ class Lost(Shared):
         until(20 * SLOW, lambda: self.svc.run("true").status == 200)
 
     def lost(self, how, strike):
-        pid = self.go("trap '' TERM; sleep 84; sleep 84")
-        reply = self.in_background("sleep 84")
-        self.eq(bool(until(5 * SLOW, lambda: len(marked("sleep\x0084")) >=
-                           2)), True)
+        pid = self.go(f"trap '' TERM; sleep 84.{OWN}; sleep 84.{OWN}")
+        reply = self.in_background(f"sleep 84.{OWN}")
+        self.eq(bool(until(5 * SLOW, lambda: len(marked(
+            f"sleep\x0084.{OWN}")) >= 2)), True)
         strike()
         end = reply()
         if how == "abx-execd":
@@ -182,7 +184,7 @@ class Lost(Shared):
         for end in (end, self.wait(pid)):
             self.eq((end["lost"], end["exit_code"], end["signal"]),
                     (True, None, None), how)
-        self.gone("sleep\x0084")
+        self.gone(f"sleep\x0084.{OWN}")
         self.eq(bool(until(10 * SLOW, lambda: self.svc.run(
             "true", session="s").status == 200)), True, how)
         self.drop()
