@@ -219,14 +219,18 @@ put_run(const struct req *r)
 void
 audit_request(const struct req *r, const char *outcome)
 {
+	int known = r->decided || r->status != 0;
+
 	if (outcome == NULL || !sink_any())
 		return;
 	line_begin();
 	put_str("request_id", r->ask.reqid);
 	put_str("op", r->ask.op == OP_NONE ? r->ask.opname : ops[r->ask.op].id);
 	put_who(r);
-	put_bool("allowed", r->code == C_OK);
-	put_str("code", codes[r->code].code);
+	/* one whose caller went before was neither allowed nor refused */
+	put_bool("allowed", r->code == C_OK && known);
+	if (known)
+		put_str("code", codes[r->code].code);
 	if (r->decided && r->dec.rule >= 0)
 		put_str("rule",
 		    policy_rule_origin(r->snap->policy, (size_t)r->dec.rule));

@@ -1041,19 +1041,20 @@ while k := s.recv_into(buf):
 """
 
 
+@contextlib.contextmanager
+def stopped(svc, name):
+    """A process that finds later all that comes meanwhile."""
+    pid = svc.kid(name)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        until(5, lambda: proc_stat(pid)[2] == "T", 0.001)
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
 class Turns(Http):
     """However much one client asks, another has its turn."""
-
-    @contextlib.contextmanager
-    def stopped(self):
-        """So that the listener finds all of it at once."""
-        pid = self.svc.kid("abx-listener")
-        os.kill(pid, signal.SIGSTOP)
-        try:
-            until(5, lambda: proc_stat(pid)[2] == "T", 0.001)
-            yield
-        finally:
-            os.kill(pid, signal.SIGCONT)
 
     def test_many_refusals(self):
         """A client that is refused as fast as it asks, and asks at once."""
@@ -1087,7 +1088,7 @@ class Turns(Http):
             with Conn(self.svc) as one, contextlib.ExitStack() as held:
                 one.send(self.svc.build("GET", "/capabilities"))
                 self.ok(one.reply())
-                with self.stopped():
+                with stopped(self.svc, "abx-listener"):
                     many = [held.enter_context(Conn(self.svc))
                             for _ in range(200)]
                     one.send(self.svc.build("GET", "/files/stat?path="))
@@ -1105,6 +1106,21 @@ class ClientGone(Http):
     def fill(cls, w):
         with open(w.w + "/big", "wb") as f:
             f.truncate(100 << 20)
+
+    def test_before_the_decision(self):
+        """The record does not say that the call was allowed, or refused."""
+        with stopped(self.svc, "abx-pathd"):
+            c = Conn(self.svc)
+            c.send(self.svc.build("GET", "/files/stat?path=big"))
+            # it is on its way to pathd before the client goes
+            time.sleep(0.3)
+            c.s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+                           struct.pack("ii", 1, 0))
+            c.close()
+            mine = [r for r in self.svc.audits(
+                lambda r: r["op"] == "files.stat") if r["op"] == "files.stat"]
+        self.eq([(r["allowed"], r.get("code"), r["status"], r["outcome"])
+                 for r in mine], [(False, None, 0, "client_gone")])
 
     @timeout(120)
     def test_T052_client_gone(self):
