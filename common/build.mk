@@ -31,7 +31,7 @@ L_JAIL = -lseccomp -lcap-ng
 L_JSON = -ljansson
 L_HASH = -lbearssl
 L_REGEX = -lpcre2-8
-L_ARCHIVE = -larchive
+L_GZIP = -lz
 
 # --- sources ---------------------------------------------------------------
 # BASE is linked into the static launcher too: libc only.
@@ -133,6 +133,7 @@ PATHD_PURE_SRC = pathd/beneath.c pathd/walk.c pathd/roots.c pathd/deny.c \
 	pathd/list.c pathd/get.c pathd/sight.c pathd/stage.c pathd/copy.c \
 	pathd/replace.c pathd/udiff.c pathd/edit.c pathd/framer.c \
 	pathd/search.c pathd/needle.c pathd/denied.c pathd/pack.c \
+	pathd/tar_put.c pathd/tar_get.c pathd/tar_ext.c pathd/gz.c \
 	pathd/unpack.c pathd/import.c pathd/space.c pathd/undo.c \
 	pathd/watch.c pathd/mounts.c
 EXECD_PURE_SRC = common/cg.c execd/cgroup.c \
@@ -156,7 +157,7 @@ UNIT_SRC = regress/unit/hop.c regress/unit/sink.c \
 	regress/unit/pathd_dir.c regress/unit/pathd_proto.c \
 	regress/unit/pathd_worker.c \
 	regress/unit/pathd_copy.c regress/unit/pathd_edit.c \
-	regress/unit/pathd_search.c regress/unit/pathd_import.c \
+	regress/unit/pathd_search.c regress/unit/pathd_import.c regress/unit/tar.c \
 	regress/unit/space.c regress/unit/mounts.c \
 	regress/unit/denied.c regress/unit/execd_keep.c regress/unit/execd_ring.c \
 	regress/unit/known.c regress/unit/look.c \
@@ -234,7 +235,7 @@ $B/abx-monitor: ${MONITOR_O} ${POLICY_O} ${CORE_O} ${PROC_O}
 $B/abx-pathd: ${PATHD_O} ${CORE_O} ${PROC_O}
 	@mkdir -p $B
 	${LINK} ${PATHD_O} ${CORE_O} ${PROC_O} ${L_EVENT} ${L_JAIL} \
-	    ${L_HASH} ${L_REGEX} ${L_ARCHIVE} ${L_COMMON}
+	    ${L_HASH} ${L_REGEX} ${L_GZIP} ${L_COMMON}
 $B/abx-execd: ${EXECD_O} ${CORE_O} ${PROC_O}
 	@mkdir -p $B
 	${LINK} ${EXECD_O} ${CORE_O} ${PROC_O} ${L_EVENT} ${L_JAIL} \
@@ -265,7 +266,7 @@ $A/abx-monitor: ${MONITOR_AO} ${POLICY_AO} ${CORE_AO} ${PROC_AO}
 $A/abx-pathd: ${PATHD_AO} ${CORE_AO} ${PROC_AO}
 	@mkdir -p $A
 	${ALINK} ${PATHD_AO} ${CORE_AO} ${PROC_AO} ${L_EVENT} ${L_JAIL} \
-	    ${L_HASH} ${L_REGEX} ${L_ARCHIVE} ${L_COMMON}
+	    ${L_HASH} ${L_REGEX} ${L_GZIP} ${L_COMMON}
 $A/abx-execd: ${EXECD_AO} ${CORE_AO} ${PROC_AO}
 	@mkdir -p $A
 	${ALINK} ${EXECD_AO} ${CORE_AO} ${PROC_AO} ${L_EVENT} ${L_JAIL} \
@@ -297,7 +298,7 @@ $F/abx-monitor: ${MONITOR_O} ${POLICY_O} ${CORE_O} ${PROC_O} ${FAULT_O}
 $F/abx-pathd: ${PATHD_O} ${CORE_O} ${PROC_O} ${FAULT_O}
 	@mkdir -p $F
 	${LINK} ${PATHD_O} ${CORE_O} ${PROC_O} ${FAULT_O} ${L_EVENT} \
-	    ${L_JAIL} ${L_HASH} ${L_REGEX} ${L_ARCHIVE} ${L_COMMON}
+	    ${L_JAIL} ${L_HASH} ${L_REGEX} ${L_GZIP} ${L_COMMON}
 $F/abx-execd: ${EXECD_O} ${CORE_O} ${PROC_O} ${FAULT_O}
 	@mkdir -p $F
 	${LINK} ${EXECD_O} ${CORE_O} ${PROC_O} ${FAULT_O} ${L_EVENT} \
@@ -368,7 +369,7 @@ UNIT_BIN = ${UNIT_SRC:.c=.t}
 .SUFFIXES: .t
 .ao.t:
 	${CC} ${SANITIZE} -pie -o $@ $< $A/libpure.a -lcmocka ${L_EVENT} \
-	    ${L_JSON} ${L_HASH} ${L_REGEX} ${L_ARCHIVE} ${L_JAIL} ${L_COMMON}
+	    ${L_JSON} ${L_HASH} ${L_REGEX} ${L_GZIP} ${L_JAIL} ${L_COMMON}
 ${UNIT_BIN}: $A/libpure.a
 
 # The same tests without the sanitizers, for valgrind.
@@ -381,7 +382,7 @@ PLAIN_BIN = ${UNIT_SRC:.c=.vt}
 .SUFFIXES: .vt
 .o.vt:
 	${LINK} $< $B/libpure.a -lcmocka ${L_EVENT} ${L_JSON} ${L_HASH} \
-	    ${L_REGEX} ${L_ARCHIVE} ${L_JAIL} ${L_COMMON}
+	    ${L_REGEX} ${L_GZIP} ${L_JAIL} ${L_COMMON}
 ${PLAIN_BIN}: $B/libpure.a
 unit-plain: ${PLAIN_BIN}
 
@@ -479,7 +480,7 @@ FUZZ_CC ?= clang
 SECONDS ?= 10
 FUZZ_NAMES = argv body codec conf conn ctl_resp edit filter frame gate glob http_chunk http_fields \
 	http_head http_reply import imsg json keep monitor path payload policy ring \
-	run_render search shlex size target url walk wire wstab
+	run_render search shlex size tar target url walk wire wstab
 FUZZ_SRC = regress/fuzz/argv.c regress/fuzz/body.c regress/fuzz/codec.c \
 	regress/fuzz/conf.c regress/fuzz/conn.c regress/fuzz/ctl_resp.c \
 	regress/fuzz/edit.c regress/fuzz/filter.c \
@@ -491,7 +492,7 @@ FUZZ_SRC = regress/fuzz/argv.c regress/fuzz/body.c regress/fuzz/codec.c \
 	regress/fuzz/keep.c regress/fuzz/monitor.c regress/fuzz/path.c \
 	regress/fuzz/payload.c regress/fuzz/policy.c regress/fuzz/ring.c \
 	regress/fuzz/run_render.c regress/fuzz/search.c \
-	regress/fuzz/shlex.c regress/fuzz/size.c \
+	regress/fuzz/shlex.c regress/fuzz/size.c regress/fuzz/tar.c \
 	regress/fuzz/target.c regress/fuzz/url.c regress/fuzz/walk.c \
 	regress/fuzz/wire.c regress/fuzz/wstab.c
 FUZZ_LIB_SRC = ${BASE_SRC} ${COMMON_SRC} ${POLICY_SRC} \
@@ -516,7 +517,7 @@ DEPS += ${FUZZ_SRC:.c=.fo.d} ${FUZZ_LIB_SRC:.c=.fo.d}
 	@echo "  LD $@"
 	${V}${FUZZ_CC} ${FUZZ_FLAGS} -fsanitize=fuzzer,address,undefined -pie \
 	    -o $@ $< $B/fuzz/libfuzz.a ${L_EVENT} ${L_JSON} ${L_HASH} \
-	    ${L_REGEX} ${L_ARCHIVE} ${L_JAIL} ${L_COMMON}
+	    ${L_REGEX} ${L_GZIP} ${L_JAIL} ${L_COMMON}
 $B/fuzz/libfuzz.a: ${FUZZ_LIB_FO}
 	@mkdir -p $B/fuzz
 	@rm -f $@

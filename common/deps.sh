@@ -8,7 +8,7 @@ set -u
 
 # What the programs are built with and need when they run.
 demo="gcc libc6-dev binutils make libevent-dev libjansson-dev libbsd-dev
-libcap-ng-dev libseccomp-dev libbearssl-dev libpcre2-dev libarchive-dev
+libcap-ng-dev libseccomp-dev libbearssl-dev libpcre2-dev zlib1g-dev
 bubblewrap curl"
 # What the tests and the checks of the source need besides.
 check="libcmocka-dev bmake mandoc python3 clang-format clang-tidy cppcheck

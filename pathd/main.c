@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -28,7 +27,6 @@
 #include "pathd/mounts.h"
 #include "pathd/pool.h"
 #include "pathd/roots.h"
-#include "pathd/unpack.h"
 
 static struct pathd pd = {.journal = -1};
 static struct chan *mon;
@@ -112,8 +110,6 @@ pathd_opened(const struct proc_conf *pc, struct jail *j)
 	sweep_wait();
 	if ((n = journal_sweep(&pd)) > 0)
 		log_info("removed %zu temporaries of a crash", n);
-	if (!unpack_can())
-		log_warnx("there is no locale C.UTF-8: no archive is imported");
 	log_info("%zu roots, walking with %s", pd.roots.n,
 	    beneath_probe(pd.roots.n > 0 ? pd.roots.v[0].fd : -1));
 }
@@ -488,8 +484,5 @@ static const struct proc_ops ops = {
 int
 main(int argc, char **argv)
 {
-	/* libarchive wants to know how names are spelled before no file of the
-	 * system can be read any more */
-	(void)setlocale(LC_CTYPE, "C.UTF-8");
 	return proc_main(&ops, argc, argv);
 }

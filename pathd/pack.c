@@ -1,15 +1,11 @@
 /*
  * SPDX-License-Identifier: ISC
  *
- * The writing side of archives, in a worker, by libarchive (GNU tar, so that
- * names are bytes).  Each entry is judged again: what is denied and what leads
- * out of the scope does not show; what is shown and cannot be packed is
- * reported.
+ * The writing side of archives, in a worker.  Each entry is judged again: what
+ * is denied and what leads out of the scope does not show; what is shown and
+ * cannot be packed is reported.
  */
 #include <sys/stat.h>
-
-#include <archive.h>
-#include <archive_entry.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,19 +15,23 @@
 #include <unistd.h>
 
 #include "pathd/beneath.h"
+#include "pathd/gz.h"
 #include "pathd/pack.h"
 #include "pathd/roots.h"
 #include "pathd/sight.h"
+#include "pathd/tar.h"
 #include "pathd/tree.h"
 
-#define BLOCK (64 * 1024)
+#define BLOCK GZ_BLOCK
 #define OPEN_FILE (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
 struct packer {
 	struct pack *p;
 	struct sight sight;
-	struct archive *a; /* NULL: only measure */
-	struct archive_entry *e;
+	int write; /* 0: only measure */
+	struct gz_out *gz;
+	struct wbuf head;
+	size_t have;	  /* bytes of block that were not written yet */
 	const char *name; /* of the source at hand */
 	size_t below;	  /* bytes of a path up to what follows the name */
 	uint64_t bytes, entries;
@@ -65,7 +65,7 @@ pack_skip(struct packer *k, const char *path, enum code code)
 	char name[ABX_PATH_MAX + 1];
 	struct pack_skip *s;
 
-	if (k->a == NULL || f->nskip == ABX_MAX_SKIPPED ||
+	if (!k->write || f->nskip == ABX_MAX_SKIPPED ||
 	    pack_name(k, path, name, sizeof(name)) == -1)
 		return C_OK;
 	s = reallocarray(f->skip, f->nskip + 1, sizeof(*s));
@@ -78,6 +78,56 @@ pack_skip(struct packer *k, const char *path, enum code code)
 	return C_OK;
 }
 
+/* ---- the stream ---- */
+
+/* What goes into it is put here, so that it leaves in large pieces. */
+static uint8_t block[BLOCK];
+
+static enum code
+stream_flush(struct packer *k, int end)
+{
+	size_t n = k->have;
+	int rc = 0;
+
+	k->have = 0;
+	if (k->gz != NULL)
+		rc = gz_out_put(k->gz, block, n, end);
+	else if (n > 0)
+		rc = k->p->out(k->p->arg, block, n);
+	return rc == 0 ? C_OK : C_SRV_UNAVAILABLE;
+}
+
+static enum code
+stream_put(struct packer *k, const uint8_t *p, size_t n)
+{
+	size_t part;
+
+	for (; n > 0; n -= part, p += part) {
+		if (k->have == BLOCK && stream_flush(k, 0) != C_OK)
+			return C_SRV_UNAVAILABLE;
+		part = n < BLOCK - k->have ? n : BLOCK - k->have;
+		memcpy(block + k->have, p, part);
+		k->have += part;
+	}
+	return C_OK;
+}
+
+static enum code
+stream_zeros(struct packer *k, uint64_t n)
+{
+	static const uint8_t zeros[8 * TAR_BLOCK];
+	enum code code = C_OK;
+	size_t part;
+
+	for (; n > 0 && code == C_OK; n -= part) {
+		if (pack_stop(k))
+			return C_SRV_UNAVAILABLE;
+		part = n < sizeof(zeros) ? (size_t)n : sizeof(zeros);
+		code = stream_put(k, zeros, part);
+	}
+	return code;
+}
+
 /* ---- one entry ---- */
 
 static enum code
@@ -85,47 +135,51 @@ pack_head(
     struct packer *k, const char *path, const struct stat *st, const char *link)
 {
 	char name[2 * ABX_PATH_MAX];
+	struct tar_head h = {.mode = st->st_mode & 0777,
+	    .mtime = st->st_mtim.tv_sec,
+	    .path = name,
+	    .link = link};
 
 	if (pack_name(k, path, name, sizeof(name) - 1) == -1)
 		return C_FS_NAME_TOO_LONG;
-	archive_entry_clear(k->e);
 	if (S_ISDIR(st->st_mode))
 		strlcat(name, "/", sizeof(name));
-	archive_entry_set_pathname(k->e, name);
-	archive_entry_set_filetype(k->e, st->st_mode & S_IFMT);
-	archive_entry_set_perm(k->e, st->st_mode & 0777);
-	archive_entry_set_mtime(k->e, st->st_mtim.tv_sec, 0);
-	archive_entry_set_size(k->e, S_ISREG(st->st_mode) ? st->st_size : 0);
-	if (link != NULL)
-		archive_entry_set_symlink(k->e, link);
-	return archive_write_header(k->a, k->e) >= ARCHIVE_WARN
-		   ? C_OK
-		   : C_SRV_UNAVAILABLE;
+	h.type = S_ISDIR(st->st_mode) ? '5' : link != NULL ? '2' : '0';
+	if (S_ISREG(st->st_mode))
+		h.size = (uint64_t)st->st_size;
+	wbuf_reset(&k->head);
+	tar_put(&k->head, &h);
+	return k->head.err ? C_SRV_UNAVAILABLE
+			   : stream_put(k, k->head.p, k->head.len);
 }
 
 /* The promised number of bytes, whatever becomes of the file: what it lacks
- * is zeros (archive_write_finish_entry). */
+ * is zeros. */
 static enum code
-pack_bytes(struct packer *k, int fd, uint64_t left)
+pack_bytes(struct packer *k, int fd, uint64_t size)
 {
-	static char buf[BLOCK];
+	uint64_t left = size;
+	size_t room;
 	ssize_t n;
 
 	while (left > 0) {
 		if (pack_stop(k))
 			return C_SRV_UNAVAILABLE;
-		n = read(fd, buf, left < sizeof(buf) ? left : sizeof(buf));
+		if (k->have == BLOCK && stream_flush(k, 0) != C_OK)
+			return C_SRV_UNAVAILABLE;
+		room = BLOCK - k->have;
+		n = read(
+		    fd, block + k->have, left < room ? (size_t)left : room);
 		if (n == -1 && errno == EINTR)
 			continue;
 		if (n == -1)
 			return beneath_act_code(errno);
 		if (n == 0)
 			break;
-		if (archive_write_data(k->a, buf, (size_t)n) < 0)
-			return C_SRV_UNAVAILABLE;
+		k->have += (size_t)n;
 		left -= (uint64_t)n;
 	}
-	return C_OK;
+	return stream_zeros(k, left + tar_pad(size));
 }
 
 /* Limits count what is packed. */
@@ -160,7 +214,7 @@ pack_file(struct packer *k, int dir, const char *name, const char *path)
 	else if (st.st_dev == k->p->not_dev && st.st_ino == k->p->not_ino)
 		code = C_OK;
 	else if ((code = pack_count(k, (uint64_t)st.st_size)) == C_OK &&
-		 k->a != NULL && (code = pack_head(k, path, &st, NULL)) == C_OK)
+		 k->write && (code = pack_head(k, path, &st, NULL)) == C_OK)
 		code = pack_bytes(k, fd, (uint64_t)st.st_size);
 	close(fd);
 	return code;
@@ -180,7 +234,7 @@ pack_link(struct packer *k, int dir, const char *name, const char *path,
 	if (n == -1 || (size_t)n == sizeof(text))
 		return C_OK; /* it went meanwhile */
 	text[n] = '\0';
-	if ((code = pack_count(k, 0)) != C_OK || k->a == NULL)
+	if ((code = pack_count(k, 0)) != C_OK || !k->write)
 		return code;
 	return pack_head(k, path, st, text);
 }
@@ -201,8 +255,7 @@ pack_entry(void *arg, int dir, const char *name, const char *path,
 	if (!S_ISDIR(st->st_mode))
 		return pack_skip(k, path, C_POL_NOT_REGULAR);
 	code = pack_count(k, 0);
-	return code != C_OK || k->a == NULL ? code
-					    : pack_head(k, path, st, NULL);
+	return code != C_OK || !k->write ? code : pack_head(k, path, st, NULL);
 }
 
 static enum code
@@ -231,7 +284,7 @@ pack_tree(struct packer *k, const struct target *t, int root, const char *full,
 		code = C_POL_PATH_CHANGED;
 	else if (k->name[0] != '\0') {
 		code = pack_count(k, 0);
-		if (code == C_OK && k->a != NULL)
+		if (code == C_OK && k->write)
 			code = pack_head(k, path, &st, NULL);
 	}
 	if (code == C_OK)
@@ -303,54 +356,37 @@ pack_measure(struct pack *p)
 	return pack_sources(&k);
 }
 
-/* ---- libarchive ---- */
+/* ---- all of it ---- */
 
-static la_ssize_t
-write_cb(struct archive *a, void *arg, const void *buf, size_t n)
+static enum code
+pack_open(struct packer *k)
 {
-	struct pack *p = arg;
+	struct pack *p = k->p;
 
-	if (p->out(p->arg, buf, n) == 0)
-		return (la_ssize_t)n;
-	archive_set_error(a, EPIPE, "stopped");
-	return -1;
+	k->write = 1;
+	/* two long names and their heads */
+	wbuf_init(&k->head, 8 * ABX_PATH_MAX);
+	if ((p->b->flags & PF_GZIP) == 0)
+		return C_OK;
+	k->gz = gz_out_new(p->out, p->arg);
+	return k->gz == NULL ? C_SRV_UNAVAILABLE : C_OK;
 }
 
 /* No time of day in it: the same tree gives the same bytes. */
-static int
-pack_open(struct packer *k)
-{
-	int gzip = (k->p->b->flags & PF_GZIP) != 0;
-
-	if ((k->a = archive_write_new()) == NULL ||
-	    (k->e = archive_entry_new()) == NULL)
-		return -1;
-	if (archive_write_set_format_gnutar(k->a) != ARCHIVE_OK ||
-	    archive_write_set_bytes_per_block(k->a, BLOCK) != ARCHIVE_OK ||
-	    archive_write_set_bytes_in_last_block(k->a, 1) != ARCHIVE_OK)
-		return -1;
-	if (gzip &&
-	    (archive_write_add_filter_gzip(k->a) != ARCHIVE_OK ||
-		archive_write_set_options(k->a,
-		    "gzip:!timestamp,gzip:compression-level=5") != ARCHIVE_OK))
-		return -1;
-	return archive_write_open(k->a, k->p, NULL, write_cb, NULL);
-}
-
 enum code
 pack_run(struct pack *p)
 {
 	struct packer k = {.p = p};
-	enum code code = C_SRV_UNAVAILABLE;
+	enum code code;
 
-	if (pack_open(&k) == ARCHIVE_OK)
+	if ((code = pack_open(&k)) == C_OK)
 		code = pack_sources(&k);
-	if (code == C_OK && archive_write_close(k.a) != ARCHIVE_OK)
-		code = C_SRV_UNAVAILABLE;
-	if (code != C_OK && k.a != NULL)
-		(void)archive_write_fail(k.a);
-	archive_write_free(k.a);
-	archive_entry_free(k.e);
+	if (code == C_OK)
+		code = stream_zeros(&k, TAR_TAIL);
+	if (code == C_OK)
+		code = stream_flush(&k, 1);
+	gz_out_free(k.gz);
+	wbuf_free(&k.head);
 	p->fin.entries = k.entries;
 	return code;
 }

@@ -1,19 +1,15 @@
 /*
  * SPDX-License-Identifier: ISC
  *
- * The reading side of archives: libarchive behind a system call filter that
+ * The reading side of archives: a process behind a system call filter that
  * leaves it two pipes and memory.  It decides nothing; it turns a tar stream
  * into frames of our own.
  */
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#include <archive.h>
-#include <archive_entry.h>
-
 #include <errno.h>
 #include <fcntl.h>
-#include <langinfo.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -25,23 +21,16 @@
 #include "common/frame.h"
 #include "common/jail.h"
 #include "common/log.h"
+#include "pathd/gz.h"
 #include "pathd/unpack.h"
 
-#define BLOCK (64 * 1024)
+#define BLOCK GZ_BLOCK
 #define PIECE (32 * 1024)
 /* What unpacks to more than that many times itself is no honest archive. */
 #define BOMB_RATIO 200
 #define BOMB_LEAST (256ULL * 1024 * 1024)
 
 /* ---- frames ---- */
-
-void
-member_clear(struct member *m)
-{
-	free(m->path);
-	free(m->link);
-	memset(m, 0, sizeof(*m));
-}
 
 void
 member_put(struct wbuf *w, const struct member *m)
@@ -95,6 +84,7 @@ struct unpacker {
 	int in, out;
 	uint64_t bytes, max, made;
 	struct sha256_ctx *sha;
+	struct gz_in *gz;
 	enum code code; /* why reading stopped */
 	struct wbuf w;
 	uint8_t buf[BLOCK];
@@ -150,144 +140,93 @@ take(struct unpacker *u)
 	return -1;
 }
 
-static la_ssize_t
-read_cb(struct archive *a, void *arg, const void **buf)
+/* The stream as it comes. */
+static int
+plain_cb(void *arg, const uint8_t **p, size_t *n)
 {
 	struct unpacker *u = arg;
-	ssize_t n = take(u);
+	ssize_t k = take(u);
 
-	*buf = u->buf;
-	if (n == -1)
-		archive_set_error(a, EFBIG, "too large");
-	return n;
+	*p = u->buf;
+	*n = k > 0 ? (size_t)k : 0;
+	return k > 0 ? 1 : (int)k;
 }
 
-static uint8_t
-type_of(struct archive_entry *e)
+/* The stream without its gzip. */
+static int
+gzip_cb(void *arg, const uint8_t **p, size_t *n)
 {
-	if (archive_entry_hardlink(e) != NULL ||
-	    archive_entry_hardlink_utf8(e) != NULL)
-		return ME_HARD;
-	switch (archive_entry_filetype(e)) {
-	case AE_IFREG:
-		return ME_FILE;
-	case AE_IFDIR:
-		return ME_DIR;
-	case AE_IFLNK:
-		return ME_LINK;
-	default:
-		return ME_OTHER;
-	}
-}
+	struct unpacker *u = arg;
+	int rc = gz_in_get(u->gz, p, n);
 
-/* Texts are bytes, or UTF-8 where the archive says so. */
-static char *
-either(const char *bytes, const char *utf8)
-{
-	const char *s = bytes != NULL ? bytes : utf8;
-	char *copy = strdup(s == NULL ? "" : s);
-
-	if (copy == NULL)
-		_exit(1);
-	return copy;
-}
-
-static void
-send_member(struct unpacker *u, struct archive_entry *e)
-{
-	struct member m = {.type = type_of(e)};
-
-	m.mode = archive_entry_perm(e) & 0777;
-	if (archive_entry_size_is_set(e) && archive_entry_size(e) > 0)
-		m.size = (uint64_t)archive_entry_size(e);
-	m.path =
-	    either(archive_entry_pathname(e), archive_entry_pathname_utf8(e));
-	m.link = m.type == ME_HARD ? either(archive_entry_hardlink(e),
-					 archive_entry_hardlink_utf8(e))
-				   : either(archive_entry_symlink(e),
-					 archive_entry_symlink_utf8(e));
-	member_put(&u->w, &m);
-	member_clear(&m);
-	send_frame(u, UNPACK_MEMBER);
-}
-
-/* What libarchive cannot read is no archive, unless it is out of memory. */
-static enum code
-broken(struct archive *a)
-{
-	return archive_errno(a) == ENOMEM ? C_SRV_UNAVAILABLE : C_ARGS_INVALID;
+	if (rc == -1 && errno == ENOMEM)
+		u->code = C_SRV_UNAVAILABLE;
+	if (rc != 1)
+		return rc;
+	u->made += *n;
+	if (u->made <= BOMB_LEAST || u->made / BOMB_RATIO <= u->bytes)
+		return 1;
+	u->code = C_LIM_MAX_BYTES;
+	return -1;
 }
 
 /* The content of the member at hand. */
-static enum code
-send_data(struct unpacker *u, struct archive *a)
+static int
+send_data(struct unpacker *u, struct tar_in *t)
 {
-	const void *data;
-	la_int64_t off;
+	const uint8_t *data;
+	uint64_t off;
 	size_t n, k;
 	int rc;
 
-	while (
-	    (rc = archive_read_data_block(a, &data, &n, &off)) == ARCHIVE_OK) {
-		u->made += n;
-		if (u->made > BOMB_LEAST && u->made / BOMB_RATIO > u->bytes)
-			return C_LIM_MAX_BYTES;
+	while ((rc = tar_data(t, &off, &data, &n)) == 1)
 		for (; n > 0; n -= k) {
 			k = n < PIECE ? n : PIECE;
-			wput_u64(&u->w, (uint64_t)off);
+			wput_u64(&u->w, off);
 			wput_raw(&u->w, data, k);
 			send_frame(u, UNPACK_DATA);
-			data = (const uint8_t *)data + k;
-			off += (la_int64_t)k;
+			data += k;
+			off += k;
 		}
-	}
-	return rc == ARCHIVE_EOF ? C_OK : broken(a);
+	return rc;
 }
 
 static enum code
-read_members(struct unpacker *u, struct archive *a)
+read_members(struct unpacker *u, struct tar_in *t)
 {
-	struct archive_entry *e;
-	enum code code;
+	struct member m;
 	int rc;
 
-	for (;;) {
-		rc = archive_read_next_header(a, &e);
-		if (rc == ARCHIVE_EOF)
-			return C_OK;
-		if (rc < ARCHIVE_WARN)
-			return u->code != C_OK ? u->code : broken(a);
-		send_member(u, e);
-		if ((code = send_data(u, a)) != C_OK)
-			return u->code != C_OK ? u->code : code;
+	while ((rc = tar_next(t, &m)) == 1) {
+		member_put(&u->w, &m);
+		member_clear(&m);
+		send_frame(u, UNPACK_MEMBER);
+		if (send_data(u, t) == -1)
+			return t->code;
 	}
-}
-
-/* In another locale libarchive would look for files that know how to convert
- * names, and what it cannot convert it would not call an error. */
-int
-unpack_can(void)
-{
-	return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+	return rc == -1 ? t->code : C_OK;
 }
 
 static enum code
 read_archive(struct unpacker *u, int gzip)
 {
-	struct archive *a = archive_read_new();
+	tar_more_cb more = gzip ? gzip_cb : plain_cb;
+	const uint8_t *p;
+	struct tar_in t;
 	enum code code;
+	size_t n;
+	int rc;
 
-	if (a == NULL || !unpack_can() ||
-	    archive_read_support_format_tar(a) != ARCHIVE_OK ||
-	    (gzip && archive_read_support_filter_gzip(a) != ARCHIVE_OK))
+	if (gzip && (u->gz = gz_in_new(plain_cb, u)) == NULL)
 		return C_SRV_UNAVAILABLE;
-	if (archive_read_open(a, u, NULL, read_cb, NULL) == ARCHIVE_OK)
-		code = read_members(u, a);
-	else
-		code = broken(a);
+	tar_in_init(&t, more, u);
+	code = read_members(u, &t);
 	/* what lies behind the end belongs to the stream too */
-	while (code == C_OK && u->code == C_OK && take(u) > 0)
-		continue;
+	while (code == C_OK && (rc = more(u, &p, &n)) != 0)
+		if (rc == -1)
+			code = C_ARGS_INVALID;
+	tar_in_clear(&t);
+	gz_in_free(u->gz);
 	return u->code != C_OK ? u->code : code;
 }
 

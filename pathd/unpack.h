@@ -12,21 +12,13 @@
 #include "common/codes.h"
 #include "common/hash.h"
 #include "common/wire.h"
+#include "pathd/tar.h"
 
 /* What its frames are: */
 #define UNPACK_MEMBER 5 /* struct member (FR_ENTRY) */
 #define UNPACK_DATA 1	/* u64 offset, bytes of the last member (FR_OUT) */
 #define UNPACK_END 6	/* struct unpack_end (FR_END); always the last */
 
-enum member_type { ME_FILE = 1, ME_DIR, ME_LINK, ME_HARD, ME_OTHER };
-struct member {
-	uint8_t type;  /* enum member_type */
-	uint32_t mode; /* 0777 */
-	uint64_t size;
-	char *path; /* as the archive has it; owned */
-	char *link; /* LINK: its text; HARD: another member; owned */
-};
-void member_clear(struct member *);
 void member_put(struct wbuf *, const struct member *);
 int member_get(struct rbuf *, struct member *);
 
@@ -45,8 +37,5 @@ pid_t unpack_start(int pipe, int gzip, uint64_t max, int *frames);
 /* Wait for its end: C_OK, also when it was killed from here, or what its own
  * death is answered with, which is logged and says nothing of the archive. */
 enum code unpack_reap(pid_t);
-/* Is this a locale in which names are UTF-8?  In another nothing is read: its
- * end says so, with C_SRV_UNAVAILABLE. */
-int unpack_can(void);
 
 #endif

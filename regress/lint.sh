@@ -94,7 +94,7 @@ only 'qsort|qsort_r' '(monitor|policy|execd)/.*' \
     'it may call sysinfo(2), which the filters of others do not know'
 # Pure: no I/O, no clock, no log, no environment.
 pure='policy/.*|common/(wire|glob|size|args|payload|codes|ops|msg|frame)\.c'
-pure="$pure|monitor/gate\.c|listener/(http_.*|target|route|body|range)\.c"
+pure="$pure|pathd/(tar_[a-z]*|gz)\.c|monitor/gate\.c|listener/(http_.*|target|route|body|range)\.c"
 io='open|openat|p?read|p?write|send|recv|f?printf|puts|log_.*|fatalx?|_?exit'
 world='time|clock_gettime|gettimeofday|(secure_)?getenv|getrandom|arc4random.*'
 awk -v p="^($pure)\$" -v c="^($io|$world|abort)\$" \

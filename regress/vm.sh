@@ -45,7 +45,7 @@ need "${qemu%% *}" "$package"
 need $triple-gcc gcc-$triple
 
 packages="base-passwd,bash,bubblewrap,busybox-static,coreutils,curl,dash,diffutils,\
-findutils,gawk,git,grep,hostname,iproute2,libarchive-dev,libbearssl-dev,\
+findutils,gawk,git,grep,hostname,iproute2,zlib1g-dev,libbearssl-dev,\
 libbsd-dev,libc-bin,libc6-dev,libcap-ng-dev,libcmocka-dev,libevent-dev,\
 libjansson-dev,libpcre2-dev,libseccomp-dev,linux-image-$arch,login,mount,\
 passwd,perl-base,procps,python3,sed,util-linux"

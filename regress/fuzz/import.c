@@ -18,7 +18,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <locale.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -462,7 +461,6 @@ from_tar(struct import *im, struct model *model, struct feed *f, int gzip)
 	free(p);
 	memset(&u, 0, sizeof(u));
 	u.in = in;
-	CHECK(setlocale(LC_CTYPE, "C.UTF-8") != NULL); /* as pathd does */
 	CHECK((u.out = memfd_create("frames", MFD_CLOEXEC)) != -1);
 	u.max = 1 << 20;
 	wbuf_init(&u.w, FRAME_MAX);
