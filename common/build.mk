@@ -50,7 +50,8 @@ POLICY_SRC = policy/model.c policy/findings.c policy/suggest.c policy/json.c \
 	policy/confrule.c policy/confceil.c policy/confexample.c policy/example.c \
 	policy/words.c policy/confauth.c policy/confopen.c policy/conflisten.c \
 	policy/conffinish.c policy/confnew.c policy/config.c policy/preset.c policy/print.c \
-	policy/lint.c policy/lintcmd.c policy/lintshadow.c policy/lists.c \
+	policy/keymap.c policy/lint.c policy/lintcmd.c policy/lintscript.c \
+	policy/lintshadow.c policy/lists.c \
 	policy/selector.c policy/argv.c policy/shlex.c policy/envrule.c \
 	policy/path.c policy/principal.c policy/scope.c policy/compile.c \
 	policy/index.c policy/schema.c policy/denypass.c policy/bound.c \
@@ -145,7 +146,8 @@ UNIT_SRC = regress/unit/hop.c regress/unit/sink.c \
 	regress/unit/digest.c regress/unit/hash.c \
 	regress/unit/body.c regress/unit/http_reply.c \
 	regress/unit/run_render.c regress/unit/listener.c \
-	regress/unit/json.c regress/unit/conf.c regress/unit/conf_world.c \
+	regress/unit/json.c regress/unit/many.c \
+	regress/unit/conf.c regress/unit/conf_world.c \
 	regress/unit/glob.c regress/unit/late.c regress/unit/imsg.c \
 	regress/unit/size.c regress/unit/shlex.c \
 	regress/unit/argv.c regress/unit/selector.c regress/unit/decide.c \

@@ -306,8 +306,7 @@ token_push(struct cload *cl, struct token_in *t, const uint8_t *digest)
 	struct conf *c = cl->c;
 	struct conf_token *v;
 
-	v = recallocarray(c->tokens, c->ntokens, c->ntokens + 1, sizeof(*v));
-	if (v == NULL)
+	if ((v = conf_room(c->tokens, c->ntokens, sizeof(*v))) == NULL)
 		return conf_nomem(cl);
 	c->tokens = v;
 	v += c->ntokens++;
@@ -409,8 +408,7 @@ peer_push(struct cload *cl, struct conf_peer *p)
 	struct conf *c = cl->c;
 	struct conf_peer *v;
 
-	v = recallocarray(c->peers, c->npeers, c->npeers + 1, sizeof(*v));
-	if (v == NULL)
+	if ((v = conf_room(c->peers, c->npeers, sizeof(*v))) == NULL)
 		return conf_nomem(cl);
 	c->peers = v;
 	c->peers[c->npeers++] = *p;

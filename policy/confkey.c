@@ -59,6 +59,15 @@ conf_errors(const struct cload *cl)
 	return n;
 }
 
+void *
+conf_room(void *v, size_t n, size_t size)
+{
+	/* n itself tells when */
+	if ((n & (n - 1)) != 0)
+		return v;
+	return recallocarray(v, n, n == 0 ? 1 : n * 2, size);
+}
+
 int
 conf_nomem(struct cload *cl)
 {

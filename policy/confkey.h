@@ -103,6 +103,9 @@ void conf_type(struct cload *, const struct node *, const char *want);
 size_t conf_errors(const struct cload *);
 /* Out of memory: sets nomem, returns -1. */
 int conf_nomem(struct cload *);
+/* A list of n members, made by this alone, with room for one more, all zero:
+ * where it is now, or NULL.  It grows in powers of two. */
+void *conf_room(void *v, size_t n, size_t size);
 /* Read an object by its table; a node of another kind is config.type.  Keys
  * that name no row are config.unknown_key.  0, or -1 out of memory. */
 int conf_object(

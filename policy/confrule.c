@@ -396,8 +396,7 @@ conf_rule_push(struct cload *cl, struct rule *r)
 	struct conf_rules *rs = cl->c->rules;
 	struct rule *v;
 
-	v = recallocarray(rs->v, rs->n, rs->n + 1, sizeof(*v));
-	if (v == NULL)
+	if ((v = conf_room(rs->v, rs->n, sizeof(*v))) == NULL)
 		return conf_nomem(cl);
 	rs->v = v;
 	rs->v[rs->n++] = *r;

@@ -304,7 +304,7 @@ lint_reload(struct lint *l)
 }
 
 void
-conf_lint(const struct conf *c, const struct conf_world *w, struct findings *f)
+lint_run(struct lint *l)
 {
 	static void (*const lints[])(struct lint *, const struct rule *) = {
 	    lint_scope_required,
@@ -316,14 +316,25 @@ conf_lint(const struct conf *c, const struct conf_world *w, struct findings *f)
 	    lint_commands,
 	    lint_full_access,
 	};
-	struct lint l = {.c = c, .f = f};
+	const struct conf_rules *rs = l->c->rules;
 	size_t i, k;
 
-	for (i = 0; i < c->rules->n; i++)
+	if (lint_script_init(l) == -1)
+		l->f->nomem = 1;
+	for (i = 0; i < rs->n; i++)
 		for (k = 0; k < nitems(lints); k++)
-			lints[k](&l, &c->rules->v[i]);
-	lint_shadowed(&l);
-	lint_filter(&l);
-	lint_sandbox(&l);
-	lint_reload(&l);
+			lints[k](l, &rs->v[i]);
+	keymap_clear(&l->writable);
+	lint_shadowed(l);
+	lint_filter(l);
+	lint_sandbox(l);
+	lint_reload(l);
+}
+
+void
+conf_lint(const struct conf *c, const struct conf_world *w, struct findings *f)
+{
+	struct lint l = {.c = c, .f = f};
+
+	lint_run(&l);
 }

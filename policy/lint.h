@@ -7,12 +7,18 @@
 #ifndef ABX_POLICY_LINT_H
 #define ABX_POLICY_LINT_H
 
+#include "policy/keymap.h"
 #include "policy/model.h"
 
 struct lint {
 	const struct conf *c;
 	struct findings *f;
+	struct keymap writable; /* roots that file operations write to rules */
+	size_t steps; /* comparisons of what grows with the rules, for tests */
 };
+/* lint.c: all lints of c into f; the rest is zero before and after, but for
+ * steps. */
+void lint_run(struct lint *);
 /* A finding at a rule. */
 void lint_rule(struct lint *, const struct rule *, enum find_sev,
     const char *code, const char *fmt, ...)
@@ -29,6 +35,10 @@ const struct path_scope *rule_path_scope(
 
 /* lintcmd.c: the lints of one rule's commands. */
 void lint_commands(struct lint *, const struct rule *);
+/* lintscript.c: the scripts of them that callers may change.  Note first which
+ * rules write where: 0, or -1 out of memory. */
+int lint_script_init(struct lint *);
+void lint_script(struct lint *, const struct rule *);
 /* conffilter.c: custom rules of the command policy on their examples. */
 void lint_filter(struct lint *);
 /* lintshadow.c: rules that can never win. */

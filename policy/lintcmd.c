@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: ISC
  *
  * Lints of command scopes: patterns that let the caller choose what runs,
- * programs that undo a claim of the scope, scripts that callers may change.
+ * programs that undo a claim of the scope.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -86,80 +86,6 @@ lint_readonly(struct lint *l, const struct rule *r)
 			lint_rule(l, r, sev, "config.readonly_writer",
 			    "\"cwd\" is read-only, and %.100s can write",
 			    p.name);
-}
-
-/* The part of a root that is not a placeholder. */
-static size_t
-fixed_len(const char *root)
-{
-	const char *brace = strchr(root, '{');
-
-	return brace == NULL ? strlen(root) : (size_t)(brace - root - 1);
-}
-
-static int
-scope_writes_below(const struct path_scope *s, const char *path)
-{
-	size_t i, n;
-
-	for (i = 0; !s->readonly && i < s->roots.n; i++) {
-		n = fixed_len(s->roots.v[i]);
-		if (strncmp(path, s->roots.v[i], n) == 0 && path[n] == '/')
-			return 1;
-	}
-	return 0;
-}
-
-/* 1 when a file operation of the rule may change that path. */
-static int
-rule_writes(const struct rule *r, const char *path)
-{
-	const struct op_param *p;
-	const struct path_scope *s;
-	uint16_t op;
-
-	if (r->deny || !r->has_paths)
-		return 0;
-	for (op = 0; op < OP_COUNT; op++) {
-		if (!rule_selects(r, op))
-			continue;
-		for (p = ops[op].params; p->name != NULL; p++)
-			if ((p->roles & (R_WRITE | R_DELETE)) != 0 &&
-			    (s = rule_path_scope(r, p->name)) != NULL &&
-			    scope_writes_below(s, path))
-				return 1;
-	}
-	return 0;
-}
-
-static void
-lint_script_word(struct lint *l, const struct rule *r, const char *word)
-{
-	size_t i;
-
-	for (i = 0; i < l->c->rules->n; i++)
-		if (rule_writes(&l->c->rules->v[i], word)) {
-			lint_rule(l, r, FIND_WARN, "config.writable_script",
-			    "callers may change %.200s by the rule in line %u",
-			    word, l->c->rules->v[i].at.line);
-			return;
-		}
-}
-
-static void
-lint_script(struct lint *l, const struct rule *r)
-{
-	const struct strlist *allow = &r->commands.allow;
-	struct strlist words = {0};
-	size_t i, k;
-
-	for (i = 0; i < allow->n; i++) {
-		if (shlex_split(allow->v[i], &words) == 0)
-			for (k = 0; k < words.n; k++)
-				if (*words.v[k] == '/')
-					lint_script_word(l, r, words.v[k]);
-		strlist_clear(&words);
-	}
 }
 
 /* What a command makes after its start is not covered for it, unless the
