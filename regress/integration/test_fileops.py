@@ -778,28 +778,56 @@ class Archives(FileOps):
         self.refused(self.imp(good, "gone"), 404, "fs.not_found")
         self.refused(self.imp(good, "vault"), 403, "policy.path_denied")
 
-    @unittest.skipIf(ASAN, "the sanitizers' runtime takes the signal")
-    def test_import_that_kills_its_reader(self):
-        """Somebody may have tried something: it must be in the log."""
+    def reading(self, c):
+        """An import that is half there: the process that reads it."""
+        data = tar(("x", b"1" * 100_000))
+        c.send(c.svc.build("PUT", "/files/import?path=in", data)[:-50_000])
+        pathd = c.svc.kid("abx-pathd")
+
+        def reader():
+            kids = {p: proc_stat(p) for p in family(pathd)}
+            return [p for p, s in kids.items()
+                    if s and s[0] != pathd and p != pathd]
+        found = until(5, reader)
+        self.eq(len(found), 1, "the readers")
+        return found[0]
+
+    def lone(self):
         w = self.fresh()
         self.fill(w)
         svc = self.start({"rules": rules(w)}, w)
         svc.rough = True
-        data = tar(("x", b"1" * 100_000))
-        with Conn(svc) as c:
-            c.send(svc.build("PUT", "/files/import?path=in", data)[:-50_000])
-            pathd = svc.kid("abx-pathd")
+        return svc
 
-            def reader():
-                kids = {p: proc_stat(p) for p in family(pathd)}
-                return [p for p, s in kids.items()
-                        if s and s[0] != pathd and p != pathd]
-            found = until(5, reader)
-            self.eq(len(found), 1, "the readers")
-            os.kill(found[0], signal.SIGSEGV)
+    @unittest.skipIf(ASAN, "the sanitizers' runtime takes the signal")
+    def test_import_that_kills_its_reader(self):
+        """Somebody may have tried something: it must be in the log."""
+        svc = self.lone()
+        with Conn(svc) as c:
+            os.kill(self.reading(c), signal.SIGSEGV)
             self.refused(c.reply(), 500, "server.internal")
         self.eq(until(5, lambda: "what reads archives died of signal 11"
                       in svc.logged()), True, "the log tells")
+
+    def test_import_whose_reader_hangs(self):
+        """Nobody else waits for it, and it goes with the import."""
+        svc = self.lone()
+        with Conn(svc) as c:
+            reader = self.reading(c)
+            os.kill(reader, signal.SIGSTOP)
+            self.ok(svc.call("PUT", "/files/import?path=in",
+                             tar(("y", b"1"))))
+            self.ok(svc.stat("p/a"))
+        self.eq(until(5, lambda: proc_stat(reader) is None), True)
+
+    def test_import_whose_pathd_dies(self):
+        svc = self.lone()
+        with Conn(svc) as c:
+            reader = self.reading(c)
+            os.kill(svc.kid("abx-pathd"), signal.SIGKILL)
+            self.eq(until(5, lambda: proc_stat(reader) is None), True)
+            self.eq(c.reply().status in (500, 503), True)
+        self.eq(until(5, lambda: svc.stat("p/a").status == 200), True)
 
     def test_import_of_every_form(self):
         """As tar(1) writes them, with holes; and it reads what we write."""
