@@ -58,7 +58,7 @@ class Absent(Case):
 
     def gone(self, *but):
         """All placeholders are: only these are left."""
-        until(5, lambda: self.here() == sorted(but))
+        until(10, lambda: self.here() == sorted(but))
         self.eq(self.here(), sorted(but))
         self.eq(glob.glob(f"{self.world.w}/.abx-*"), [])
 
@@ -110,7 +110,7 @@ class Absent(Case):
             self.eq(word in r["stdout"], False, r)
         self.eq(r["sandbox"]["appeared"], [])
         left = lambda: [n for n in GIT if os.path.lexists(w / f"w/.git/{n}")]
-        until(5, lambda: not left())
+        until(10, lambda: not left())
         self.eq(left(), [])
 
     def test_git_works(self):
@@ -131,7 +131,7 @@ class Absent(Case):
         self.eq("sub/.git" in str(r["sandbox"]["appeared"]), False, r)
         left = [n for n in GIT
                 if os.path.lexists(self.world / f"w/.git/{n}")]
-        until(5, lambda: not [n for n in GIT if os.path.lexists(
+        until(10, lambda: not [n for n in GIT if os.path.lexists(
             self.world / f"w/.git/{n}")])
         self.eq([n for n in GIT if os.path.lexists(
             self.world / f"w/.git/{n}")], [], left)
@@ -146,7 +146,7 @@ class Absent(Case):
         r = self.let_go(wait)
         self.eq("File exists" in r["stderr"], True, r)
         self.eq(r["sandbox"]["appeared"], [])
-        until(5, lambda: not os.path.exists(self.world / "w/.git"))
+        until(10, lambda: not os.path.exists(self.world / "w/.git"))
         self.eq(os.path.exists(self.world / "w/.git"), False)
 
     def test_what_is_another_s_stays(self):
@@ -159,7 +159,7 @@ class Absent(Case):
         os.rmdir(w / "w/.codex")                    # it is a file
         w.put("w/.codex", "")
         self.let_go(wait)
-        until(5, lambda: not os.path.exists(w / "w/.git"))
+        until(10, lambda: not os.path.exists(w / "w/.git"))
         self.eq(set(self.here()) & set(NAMES),
                 {".claude", ".vscode", ".codex"})
         self.eq(w.get("w/.claude/settings"), b"somebody's")

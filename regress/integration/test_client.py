@@ -348,7 +348,7 @@ class Runs(Client):
         for sig in (signal.SIGINT, signal.SIGTERM):
             p = start(self.svc, "run", "sh", "-c", f"echo on; sleep 61.5{OWN}")
             self.eq(p.stdout.readline(), b"on\n")
-            self.assertTrue(until(5, lambda: marked(f"sleep\x0061.5{OWN}")))
+            self.assertTrue(until(10, lambda: marked(f"sleep\x0061.5{OWN}")))
             p.send_signal(sig)
             self.eq(p.wait(10), 128 + sig)
             p.communicate()

@@ -46,7 +46,7 @@ class Exec(Case):
     def py(self, code, **kw):
         return self.out(self.svc.run("python3", "-c", code, **kw))
 
-    def gone(self, mark, seconds=2):
+    def gone(self, mark, seconds=10):
         if not until(seconds, lambda: not marked(mark)):
             left = {p: comm(p) for p in marked(mark)}
             kill_all(left)
@@ -314,7 +314,7 @@ class Results(Exec):
             r = self.sh(f"{script}; : t067")
             self.eq((r["stdout"], r["exit_code"]), ("hi\n", 0), script)
             self.under(time.monotonic() - began, 1.5 * SLOW, "seconds")
-        until(2, lambda: not marked(f"sleep\x0031.{OWN}"))
+        until(10, lambda: not marked(f"sleep\x0031.{OWN}"))
         self.eq(marked(f"sleep\x0031.{OWN}"), [], "the sleeper is still there")
 
     def test_T068_timeout_kill(self):
@@ -509,7 +509,7 @@ class Bounds(Exec):
     def test_a_fork_bomb_ends(self):
         mark = f"bombed-{OWN}"
         r = self.sh("f() { f & f & }; f; sleep 1; : " + mark, timeout=2)
-        self.gone(mark, 3)
+        self.gone(mark)
         self.eq(self.says("echo ok"), "ok\n")
 
 
@@ -625,10 +625,10 @@ class Stream(Exec):
                 c = Conn(self.svc)
                 c.send(self.svc.build("POST", "/commands/run", {
                     "argv": ["sh", "-c", script]}))
-            self.eq(bool(until(5, lambda: marked(mark))), True, "it runs")
+            self.eq(bool(until(10, lambda: marked(mark))), True, "it runs")
             c.close()
-            self.gone(mark, 2)
-            self.gone(f"sleep\x0067.{OWN}", 2)
+            self.gone(mark)
+            self.gone(f"sleep\x0067.{OWN}")
 
     def test_a_slow_reader_blocks_nobody(self):
         c = self.open("head -c 1500000 /dev/zero | tr '\\0' x; echo done >&2")
@@ -1190,7 +1190,7 @@ class NoTraces(Exec):
         time.sleep(0.5)
         before = self.state()
         some(500 if LONG else 100)
-        until(3, lambda: self.state() == before)
+        until(10, lambda: self.state() == before)
         self.eq(self.state(), before, "what was left behind")
         zombies = [p for p in family(self.svc.proc.pid)
                    if open(f"/proc/{p}/stat").read().rpartition(")")[2]

@@ -87,14 +87,14 @@ class Kill(Case):
         elif op == "import":
             self.half(conn, "/files/import?path=at", tar(
                 ("old", b"new"), ("more/x", b"y" * 600_000)))
-            self.assertTrue(until(5, lambda: temporaries(self.at), 0.002))
+            self.assertTrue(until(10, lambda: temporaries(self.at), 0.002))
         else:
             args = {"copy": {"src": "many", "dst": "at/new"},
                     "archive": {"sources": ["noise", "many"],
                                 "dest": "at/new.tar.gz"}}[op]
             conn.send(self.svc.build("POST", "/rpc/files." + op, args))
             if op == "copy":
-                self.assertTrue(until(5, lambda: temporaries(self.at),
+                self.assertTrue(until(10, lambda: temporaries(self.at),
                                       0.0005))
             else:
                 time.sleep(0.2)
@@ -113,7 +113,7 @@ class Kill(Case):
         for pid in pids:
             os.kill(pid, signal.SIGKILL)
         if victim in ("abxd", "abx-monitor"):
-            self.svc.proc.wait(10)
+            self.svc.proc.wait(20 * SLOW)
             self.eq(still_there(procs, 3 * SLOW), {}, "left over")
         else:
             self.eq(still_there(gone, 5), {})
@@ -142,10 +142,10 @@ class Kill(Case):
         self.svc.revive()
         self.assertTrue(until(10 * SLOW, lambda: self.svc.stat(
             "noise").status == 200), "serves again")
-        self.assertTrue(until(5 * SLOW, lambda: not temporaries(self.at)),
+        self.assertTrue(until(10 * SLOW, lambda: not temporaries(self.at)),
                         temporaries(self.at))
         if before is not None:
-            self.assertTrue(until(5 * SLOW, lambda: tree(self.at) == before),
+            self.assertTrue(until(10 * SLOW, lambda: tree(self.at) == before),
                             sorted(tree(self.at)))
         else:
             self.eq(w.get("w/at/old"), b"the old content")
@@ -407,7 +407,7 @@ class Sick(Case):
         subprocess.run(
             ["nsenter", "-m", "-t", str(svc.proc.pid), "mount", "--bind",
              self.w / "sick", self.w / "share/nfs"], check=True)
-        self.eq(bool(until(5 * SLOW, lambda: f"{self.w.dir}/share: a file "
+        self.eq(bool(until(10 * SLOW, lambda: f"{self.w.dir}/share: a file "
                            "system below it may be slow" in svc.logged())), True)
         self.hang(svc, "share/nfs")
 

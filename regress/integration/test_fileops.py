@@ -17,7 +17,7 @@ import time
 import unittest
 
 from abxtest import (ASAN, MARKER, SLOW, Case, Conn, World, family, needs_root,
-                     proc_stat, quoted, until)
+                     proc_stat, quoted, timeout, until)
 
 
 def rules(w, **more):
@@ -1110,38 +1110,44 @@ class Watches(FileOps):
         self.eq(b"secret" in text, False)
 
     def read_to(self, c, what):
-        last, end = b"", time.monotonic() + 30
+        last = b""
         while what not in last:
-            self.under(time.monotonic(), end, f"no {what}")
             last = last[-100:] + c.chunk()
-        return True
 
+    @timeout(240)
     def test_slow_reader(self):
         """Who does not read is told what he missed, and delays nobody."""
         w = self.world
         os.mkdir(w / "w/slow")
         w.own("w/slow")
-        slow = self.watch("slow", timeout=20, rcvbuf=65536)
-        quick = self.watch("slow")
-        seen = []
-        t = threading.Thread(target=lambda: seen.append(
-            self.read_to(quick, b"slow/end")))
-        t.start()
+        slow = self.watch("slow", timeout=60, rcvbuf=65536)
+        quick = self.watch("slow", timeout=60)
+        seen = threading.Semaphore(0)
         dir_ = w / "w/slow"
+
+        def read():
+            for i in range(0, 30_000, 500):
+                self.read_to(quick, b"slow/mark%d\"" % i)
+                seen.release()
+        t = threading.Thread(target=read)
+        t.start()
         for i in range(30_000):
             path = f"{dir_}/{'n' * 150}{i}"
             os.close(os.open(path, os.O_CREAT | os.O_WRONLY))
             os.unlink(path)
+            if i % 500 == 0:
+                # who reads gets all; a busy machine may make him slow too
+                os.mkdir(f"{dir_}/mark{i}")
+                self.eq(seen.acquire(timeout=60), True, f"mark {i}")
             if i % 5000 == 0:
                 a = self.ok(self.svc.stat("t/old"))
-                self.under(a.secs, 1, "another request")
+                self.under(a.secs, 5, "another request")
+        t.join()
         os.mkdir(w / "w/slow/end")
         # he who reads late is told of the gap, and of what comes after it
         self.read_to(slow, b"event: overflow")
         os.mkdir(w / "w/slow/later")
         self.read_to(slow, b"slow/later")
-        t.join(60)
-        self.eq(seen, [True], "who reads gets all")
 
     def test_more_than_can_be(self):
         """Who watches much is refused at once, not after a wait."""

@@ -776,7 +776,7 @@ class Uploads(Files):
         with Conn(self.svc) as c:
             c.send(big)
             time.sleep(0.2)
-        until(3, lambda: not os.path.exists(self.world.w + "/gone"))
+        until(10, lambda: not os.path.exists(self.world.w + "/gone"))
         self.eq(os.path.exists(self.world.w + "/gone"), False,
                 "parents of an upload that broke")
 
@@ -997,16 +997,16 @@ class KillDuringUpload(Files):
                         else self.svc.kid(victim)
                     os.kill(pid, signal.SIGKILL)
                     if victim in ("abx-monitor", "abxd"):
-                        self.svc.proc.wait(10)
+                        self.svc.proc.wait(20 * SLOW)
                         self.eq(still_there(procs, 2), {}, "left over")
                     else:
-                        self.eq(until(5, lambda: pid not in family(
+                        self.eq(until(10, lambda: pid not in family(
                             self.svc.proc.pid)), True)
                     if victim == "abx-pathd":
                         # answered, not dropped
                         self.refused(c.reply(), 503, "server.unavailable")
                 self.svc.revive()
-                self.eq(until(5, lambda: self.svc.stat("a.txt").status
+                self.eq(until(10, lambda: self.svc.stat("a.txt").status
                               == 200), True, "serves again")
                 self.eq(sorted(os.listdir(w.w + "/keep")), ["old"])
                 self.eq(w.get("w/keep/old"), b"the old content")

@@ -450,7 +450,7 @@ class Limits(Case):
         self.ok(self.svc.download("a.txt", token=ALICE))
         for c, _ in held:
             c.close()
-        self.eq(until(5, lambda: self.svc.download(
+        self.eq(until(10, lambda: self.svc.download(
             "a.txt", token=BOB).status == 200), True)
 
     def test_max_entries(self):

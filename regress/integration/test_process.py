@@ -102,7 +102,7 @@ class Process(Case):
         return self.ok(self.svc.get(f"/process/{pid}")).json["state"]
 
     def gone(self, mark):
-        self.eq(until(5 * SLOW, lambda: not marked(mark)), True,
+        self.eq(until(10 * SLOW, lambda: not marked(mark)), True,
                 f"nothing of {mark} is left")
 
 
@@ -207,7 +207,7 @@ class Life(Process):
                 True)
         # the program closes it and runs on
         pid = self.go("exec 0<&-; sleep 30", stdin_open=True)
-        self.eq(bool(until(5, lambda: self.svc.rpc("process.stdin", {
+        self.eq(bool(until(10, lambda: self.svc.rpc("process.stdin", {
             "id": pid, "data": "x" * 70_000}).code ==
             "process.stdin_closed")), True)
         self.ok(self.svc.rpc("process.signal", {"id": pid,
@@ -222,7 +222,7 @@ class Life(Process):
             held[-1].send(self.svc.build("POST", f"/process/{pid}/stdin",
                                          {"data": "x" * 70_000}))
         end = {"id": pid, "data": "!", "eof": True}
-        self.eq(until(1, lambda: self.svc.rpc("process.stdin", {
+        self.eq(until(10, lambda: self.svc.rpc("process.stdin", {
             "id": pid, "data": ""}).code == "limit.concurrency"), True)
         self.refused(self.svc.rpc("process.stdin", end), 429,
                      "limit.concurrency")
@@ -288,7 +288,7 @@ class Life(Process):
     def test_T076_signals(self):
         """The whole group, of the statement's list, by their names."""
         pid = self.go(f"sleep 91.{OWN} & sleep 91.{OWN} & wait; : group")
-        self.eq(bool(until(5, lambda: len(marked(
+        self.eq(bool(until(10, lambda: len(marked(
             f"sleep\x0091.{OWN}")) >= 2)), True)
         for name in ("STOP", "CONT", "USR1", "term", "SIGTERM", "15", "", "0"):
             self.refused(self.svc.rpc("process.signal", {
@@ -384,7 +384,7 @@ class Life(Process):
 class Output(Process):
     def test_what_is_there(self):
         pid = self.go("echo one; echo two >&2; sleep 30")
-        until(5, lambda: len(self.output(pid)) == 2)
+        until(10, lambda: len(self.output(pid)) == 2)
         got = self.output(pid)
         self.eq((text(got), text(got, "stderr"), [e for e, _ in got]),
                 (b"one\n", b"two\n", ["stdout", "stderr"]),
@@ -497,10 +497,10 @@ class Output(Process):
         execd = self.svc.kid("abx-execd")
         pid = self.go("echo up; sleep 30")
         Follow(self.svc, pid).until(b"up").close()
-        before = until(5, lambda: len(fds(execd)))
+        before = until(10, lambda: len(fds(execd)))
         for _ in range(40):
             Follow(self.svc, pid).until(b"up").close()
-        self.eq(until(5 * SLOW, lambda: len(fds(execd)) <= before), True,
+        self.eq(until(10 * SLOW, lambda: len(fds(execd)) <= before), True,
                 "descriptors")
         self.ok(self.svc.rpc("process.signal", {"id": pid,
                                                 "signal": "KILL"}))
@@ -562,13 +562,13 @@ class Many(Process):
         before = len(fds(execd))
         for _ in range(n):
             self.wait(self.go("echo x"))
-        self.eq(until(5, lambda: len(fds(execd)) <= before), True,
+        self.eq(until(10, lambda: len(fds(execd)) <= before), True,
                 f"descriptors: {before} before, {len(fds(execd))} after")
 
         def zombies():
             return [p for p in family(self.svc.proc.pid)
                     if (proc_stat(p) or "   ")[2] == "Z"]
-        self.eq(until(5, lambda: not zombies()), True, "zombies")
+        self.eq(until(10, lambda: not zombies()), True, "zombies")
 
 
 class Ends(Process):

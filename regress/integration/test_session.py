@@ -450,7 +450,7 @@ class Limits(Own):
             "argv": ["sh", "-c", f"sleep 4721.{OWN}"], "session": "busy"}))
         self.eq(until(15 * SLOW, lambda: not os.path.exists(
             self.place("root", "idle"))), True)
-        self.eq(until(5, lambda: self.names() == ["busy"]), True)
+        self.eq(until(10, lambda: self.names() == ["busy"]), True)
         self.eq(self.ok(self.svc.get(
             f"/process/{pid.json['id']}")).json["state"], "running")
         self.delete("busy")

@@ -60,7 +60,7 @@ class Shared(Case):
             self.ok(self.svc.call("DELETE", "/workspace/" + s))
 
     def gone(self, mark):
-        self.eq(bool(until(5 * SLOW, lambda: not marked(mark))), True,
+        self.eq(bool(until(10 * SLOW, lambda: not marked(mark))), True,
                 f"{mark} is left")
 
     def in_background(self, script, session="s"):
@@ -112,7 +112,7 @@ class Sharing(Shared):
         c.send(self.svc.build("POST", "/commands/run", {
             "argv": ["sh", "-c", f"setsid sleep 83.{OWN} & sleep 83.{OWN}"],
             "session": "s"}))
-        self.eq(bool(until(5 * SLOW, lambda: marked(
+        self.eq(bool(until(10 * SLOW, lambda: marked(
             f"sleep\x0083.{OWN}"))), True)
         c.close()
         self.gone(f"sleep\x0083.{OWN}")
@@ -174,7 +174,7 @@ class Lost(Shared):
     def lost(self, how, strike):
         pid = self.go(f"trap '' TERM; sleep 84.{OWN}; sleep 84.{OWN}")
         reply = self.in_background(f"sleep 84.{OWN}")
-        self.eq(bool(until(5 * SLOW, lambda: len(marked(
+        self.eq(bool(until(10 * SLOW, lambda: len(marked(
             f"sleep\x0084.{OWN}")) >= 2)), True)
         strike()
         end = reply()
@@ -259,7 +259,7 @@ class Many(Shared):
                 before, kb = self.state(), self.memory()
                 self.in_a_row(1000 if LONG else 60, **args)
                 self.at_once(AT_ONCE, **args)
-                until(5 * SLOW, lambda: self.state() == before)
+                until(10 * SLOW, lambda: self.state() == before)
                 self.eq(self.state(), before, "what was left behind")
                 if SLOW == 1:
                     self.under(self.memory(), kb + 1024)

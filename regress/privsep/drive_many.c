@@ -18,6 +18,7 @@
 
 #define AT_ONCE 64
 #define GROWTH_KB 512 /* of execd's memory, that is no leak */
+#define TRIES 4
 
 /* What execd holds. */
 struct held {
@@ -87,11 +88,17 @@ processes(void)
 static void
 look(struct held *h)
 {
+	double end = now() + COMES_S;
 	char path[64], text[4096];
 
-	usleep(300000); /* the teardown of the last one */
-	h->descriptors = descriptors();
-	h->processes = processes();
+	/* the teardown of the last one: until nothing changes any more */
+	do {
+		h->processes = processes();
+		h->descriptors = descriptors();
+		usleep(300000);
+	} while (
+	    (h->processes != processes() || h->descriptors != descriptors()) &&
+	    now() < end);
 	snprintf(path, sizeof(path), "/proc/%d/mounts", peer.pid);
 	h->mounts = lines(path);
 	h->kb = field(peer.pid, "status", "RssAnon:\t", text, sizeof(text));
@@ -106,11 +113,6 @@ compare(const struct held *a, const struct held *b)
 	    a->processes, b->processes);
 	CHECK(a->mounts == b->mounts, "mounts: %d, then %d", a->mounts,
 	    b->mounts);
-	/* with sanitizers what is freed is kept for a while */
-	if (strstr(conf.build, "asan") != NULL)
-		return;
-	CHECK(b->kb <= a->kb + GROWTH_KB, "memory: %ld KiB, then %ld", a->kb,
-	    b->kb);
 }
 
 static void
@@ -181,11 +183,37 @@ at_once(const char *session)
 	}
 }
 
+/* So many in a row, or for 0 many at once, and nothing is kept.  On a busy
+ * machine more may wait at the same time than ever before, so memory may grow
+ * once or twice; what leaks grows each time. */
+static void
+grows(struct held *a, int n, const char *session)
+{
+	struct held b;
+	int i;
+
+	for (i = 0; i < TRIES; i++) {
+		if (n > 0)
+			in_a_row(n, session);
+		else
+			at_once(session);
+		look(&b);
+		compare(a, &b);
+		/* with sanitizers what is freed is kept for a while */
+		if (b.kb <= a->kb + GROWTH_KB ||
+		    strstr(conf.build, "asan") != NULL)
+			return;
+		printf("memory: %ld KiB, then %ld\n", a->kb, b.kb);
+		a->kb = b.kb;
+	}
+	CHECK(0, "memory grows each time, to %ld KiB", a->kb);
+}
+
 static void
 many(const char *session)
 {
 	int n = getenv("ABX_LONG") != NULL ? 1000 : 60;
-	struct held before, row, once;
+	struct held before;
 	int i;
 
 	/* the allocator and the session's sandbox find their size first */
@@ -193,12 +221,8 @@ many(const char *session)
 	for (i = 0; i < 4; i++)
 		at_once(session);
 	look(&before);
-	in_a_row(n, session);
-	look(&row);
-	compare(&before, &row);
-	at_once(session);
-	look(&once);
-	compare(&before, &once);
+	grows(&before, n, session);
+	grows(&before, 0, session);
 }
 
 void

@@ -166,11 +166,11 @@ test_cancel(void)
 	CHECK((r.end.flags & END_CANCELLED) != 0 && now() - t < 2, "%x",
 	    r.end.flags);
 	CHECK(marked("drivemark4") == 0, "it lives");
-	argv[2] = "trap 'echo usr1; exit 0' USR1; echo up; "
+	argv[2] = "trap 'echo usr1; exit 0' USR1; echo > upc; "
 		  "while :; do sleep 0.05; done";
 	run_clear(&r);
 	if (peer_spawn(&peer, &r) == 0) {
-		usleep(200000);
+		CHECK(appears("upc"), "it does not run");
 		peer_send(&peer, ME_SIGNAL, r.id, -1, &sig, 1);
 		r.s.max_output = 0;
 		peer_finish(&peer, &r);

@@ -167,6 +167,28 @@ sandboxes(void)
 	return find_below(peer.pid, "bwrap", &pid);
 }
 
+int
+run_marked(const char *mark, int n)
+{
+	double end = now() + COMES_S;
+
+	while (marked(mark) < n && now() < end)
+		usleep(20000);
+	return marked(mark) >= n;
+}
+
+int
+appears(const char *name)
+{
+	double end = now() + COMES_S;
+	char path[192];
+
+	snprintf(path, sizeof(path), "%s/%s", work, name);
+	while (access(path, F_OK) == -1 && now() < end)
+		usleep(20000);
+	return access(path, F_OK) == 0;
+}
+
 static int
 gone_within(const char *mark, double seconds)
 {
@@ -202,8 +224,7 @@ leave_commands(const char *mark)
 		if (peer_spawn(&peer, &r) != 0)
 			die("spawn");
 	}
-	usleep(300000);
-	CHECK(marked(mark) >= 3, "only %d run", marked(mark));
+	CHECK(run_marked(mark, 12), "only %d run", marked(mark));
 }
 
 static void
@@ -214,23 +235,23 @@ test_death(void)
 	leave_commands("drivemark5");
 	status = peer_stop(&peer, SIGKILL);
 	CHECK(WIFSIGNALED(status), "%x", status);
-	CHECK(
-	    gone_within("drivemark5", 2), "%d are left", marked("drivemark5"));
+	CHECK(gone_within("drivemark5", COMES_S), "%d are left",
+	    marked("drivemark5"));
 	/* the monitor dies: its channel ends */
 	peer_start(&peer, &conf);
 	leave_commands("drivemark6");
 	imsg_free(peer.mon);
 	peer.mon = NULL;
-	CHECK(
-	    gone_within("drivemark6", 2), "%d are left", marked("drivemark6"));
+	CHECK(gone_within("drivemark6", COMES_S), "%d are left",
+	    marked("drivemark6"));
 	status = peer_stop(&peer, 0);
 	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 1, "%x", status);
 	/* the parent dies: fd 3 ends */
 	peer_start(&peer, &conf);
 	leave_commands("drivemark7");
 	shutdown(imsg_fd(peer.parent), SHUT_RDWR);
-	CHECK(
-	    gone_within("drivemark7", 2), "%d are left", marked("drivemark7"));
+	CHECK(gone_within("drivemark7", COMES_S), "%d are left",
+	    marked("drivemark7"));
 	peer_stop(&peer, 0);
 	peer_start(&peer, &conf);
 }
@@ -239,7 +260,8 @@ static void
 test_shutdown(void)
 {
 	const char *argv[] = {"sh", "-c",
-	    "trap 'echo bye > bye; exit 0' TERM; while :; do sleep 0.05; done",
+	    "trap 'echo bye > bye; exit 0' TERM; echo > up; "
+	    "while :; do sleep 0.05; done",
 	    NULL};
 	struct run r = {0};
 	double t;
@@ -251,7 +273,7 @@ test_shutdown(void)
 	r.s.max_output = 100;
 	if (peer_spawn(&peer, &r) != 0)
 		die("spawn");
-	usleep(200000);
+	CHECK(appears("up"), "it does not run");
 	t = now();
 	if (imsg_compose(peer.parent, PC_SHUTDOWN, 0, -1, NULL, 0) == -1 ||
 	    imsg_flush(peer.parent) != 0)

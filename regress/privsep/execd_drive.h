@@ -34,9 +34,14 @@ struct run *sh(const char *script);
 /* What a script prints. */
 const char *out(const char *script);
 /* Seconds of the monotonic clock. */
+#define COMES_S 10 /* what must come has that long, on any machine */
 double now(void);
 /* How many processes of the machine have this word in their arguments. */
 int marked(const char *mark);
+/* Wait for that many of them: 1, or 0 when they do not come. */
+int run_marked(const char *mark, int n);
+/* Wait for that name in work: 1, or 0 when it does not come. */
+int appears(const char *name);
 /* A process of that name that descends from pid, 0 when there is none. */
 pid_t below(pid_t pid, const char *name);
 /* The number behind a word of a file of /proc like status; -1.  text holds the
