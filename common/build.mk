@@ -60,7 +60,8 @@ POLICY_SRC = policy/model.c policy/findings.c policy/suggest.c policy/json.c \
 	policy/conffilter.c policy/filter.c policy/filter_lex.c policy/filter_frame.c \
 	policy/filter_redir.c policy/filter_word.c policy/filter_brace.c \
 	policy/filter_dollar.c policy/filter_cmd.c policy/filter_run.c \
-	policy/filter_opt.c policy/filter_prog.c policy/filter_lit.c \
+	policy/filter_param.c policy/filter_opt.c policy/filter_prog.c \
+	policy/filter_lit.c \
 	policy/filter_path.c policy/filter_match.c policy/filter_rules.c \
 	policy/filter_flat.c policy/filter_rx.c policy/filter_view.c
 

@@ -201,6 +201,7 @@ jobs_clear(struct level *l)
 		l->njobs--;
 		free(l->jobs[l->njobs].own);
 		lit_clear(&l->jobs[l->njobs].in);
+		params_unref(l->jobs[l->njobs].params);
 	}
 }
 

@@ -101,6 +101,7 @@ job_add(struct fctx *x, const struct job *j, int copy)
 	*at = *j;
 	job_input(x, &at->in);
 	at->own = own;
+	params_ref(at->params);
 	if (own != NULL)
 		at->p = memcpy(own, j->p, j->len);
 }
@@ -210,6 +211,16 @@ ask_rules(const struct cmd *c, const struct prog *p)
 	}
 }
 
+/* A value of a loop's variable: 1 when it is a telling one. */
+static int
+for_value(struct cmd *c, const char *value)
+{
+	const char *s = path_fold(c->x, value), *name = cmd_s(c, 1);
+
+	var_set(c->x, name_hash(name, strlen(name)), value, strlen(value));
+	return path_root(s, 0) || path_device(s);
+}
+
 /* Variables of a loop stand for what they run over; one value is kept, a
  * telling one if there is any. */
 static void
@@ -218,6 +229,8 @@ run_for(struct cmd *c)
 	size_t i, best = 3;
 	const char *s;
 
+	if (c->n == 2)
+		params_each(c, for_value);
 	if (c->n < 4 || strcmp(cmd_s(c, 2), "in") != 0)
 		return;
 	for (i = 3; i < c->n; i++) {
@@ -260,11 +273,11 @@ run_plain(struct cmd *c, const struct prog *p, const char *name)
 		run_code(c, p->code);
 		break;
 	case PROG_EVAL:
-		run_words(c, 1, c->n);
+		run_eval(c, 1, c->n);
 		break;
 	case PROG_TRAP:
 		if (c->n > 2)
-			run_words(c, 1, 2);
+			run_eval(c, 1, 2);
 		break;
 	case PROG_SOURCE:
 		run_source(c);
@@ -274,6 +287,12 @@ run_plain(struct cmd *c, const struct prog *p, const char *name)
 		break;
 	case PROG_SET:
 		run_set(c);
+		break;
+	case PROG_PARAMS:
+		run_set_params(c);
+		break;
+	case PROG_SHIFT:
+		run_shift(c);
 		break;
 	case PROG_FOR:
 		run_for(c);
@@ -351,7 +370,9 @@ run_exec(const struct cmd *find)
 static void
 here_documents(const struct cmd *c, int fed)
 {
-	struct job j = {.heredoc = 1, .nested = c->lx->nested};
+	struct job j = {.heredoc = 1,
+	    .nested = c->lx->nested,
+	    .params = c->fr->func == 0 ? c->lx->params : NULL};
 	const struct redir *r;
 	size_t i;
 

@@ -88,20 +88,38 @@ var_assign(struct fctx *x, const char *s, const struct word *w)
 		var_set(x, name_hash(s, name), s + n, w->len - n);
 }
 
+/* What a name stands for, or NULL when that is not known. */
+static const char *
+name_value(const struct lex *lx, const char *name, size_t n, size_t *len)
+{
+	const struct var *v;
+	const char *s;
+
+	if (n > 0 && name[0] >= '0' && name[0] <= '9') {
+		s = params_get(lx, name, n);
+		*len = s != NULL ? strlen(s) : 0;
+		return s;
+	}
+	v = var_find(lx->x, name_hash(name, n));
+	*len = v != NULL ? v->len : 0;
+	return v != NULL ? v->value : NULL;
+}
+
 /* $NAME or ${NAME} */
 static void
 expand_name(struct lex *lx, const char *name, size_t n)
 {
-	const struct var *v = var_find(lx->x, name_hash(name, n));
+	size_t len;
+	const char *v = name_value(lx, name, n, &len);
 
 	if (n == 3 && memcmp(name, "IFS", 3) == 0) {
 		word_expand(lx, " ", 1);
 		return;
 	}
 	word_open(lx);
-	if (v != NULL && v->len <= lx->x->budget) {
-		lx->x->budget -= v->len;
-		word_expand(lx, v->value, v->len);
+	if (v != NULL && len <= lx->x->budget) {
+		lx->x->budget -= len;
+		word_expand(lx, v, len);
 	} else if (v == NULL && n == 4 && memcmp(name, "HOME", 4) == 0)
 		(void)word_put(lx, "~", 1);
 	else
@@ -170,11 +188,13 @@ lex_param_pop(struct lex *lx)
 
 /* What an operator makes of a variable. */
 static char
-operator_keeps(struct lex *lx, const char *op, uint64_t name, int plain)
+operator_keeps(
+    struct lex *lx, const char *op, const char *name, size_t n, int plain)
 {
-	const struct var *v = var_find(lx->x, name);
+	size_t len;
+	const char *v = name_value(lx, name, n, &len);
 
-	if (name == name_hash("IFS", 3))
+	if (n == 3 && memcmp(name, "IFS", 3) == 0)
 		return 's';
 	if (op < lx->end && *op == ':')
 		op++;
@@ -184,11 +204,11 @@ operator_keeps(struct lex *lx, const char *op, uint64_t name, int plain)
 		return 'k';
 	if (*op != '-' && *op != '=')
 		return 'd';
-	if (v == NULL || v->len > lx->x->budget)
+	if (v == NULL || len > lx->x->budget)
 		return 'k';
-	lx->x->budget -= v->len;
+	lx->x->budget -= len;
 	word_open(lx);
-	word_expand(lx, v->value, v->len);
+	word_expand(lx, v, len);
 	return 'n';
 }
 
@@ -228,6 +248,11 @@ dollar_brace(struct lex *lx)
 	for (name = p; p < lx->end && name_char(*p);)
 		p++;
 	n = (size_t)(p - name);
+	if (n == 0 && plain && lx->end - p >= 2 && p[1] == '}' &&
+	    (*p == '@' || *p == '*') && params_all(lx, *p == '*')) {
+		lx->p = p + 2;
+		return;
+	}
 	if (n == 0 && p < lx->end && memchr("@*#?-$!", *p, 7) != NULL) {
 		plain = 0;
 		p++;
@@ -239,7 +264,7 @@ dollar_brace(struct lex *lx)
 		expand_name(lx, name, n);
 		return;
 	}
-	keep = operator_keeps(lx, op, name_hash(name, n), plain);
+	keep = operator_keeps(lx, op, name, n, plain);
 	if (keep == 'k' || keep == 'n')
 		op += op[0] == ':' ? 2 : 1;
 	lex_within(lx, '}', keep);
@@ -356,11 +381,16 @@ lex_dollar(struct lex *lx)
 		lx->p = p;
 	else if (name_char(c) && !(c >= '0' && c <= '9'))
 		dollar_name(lx, p);
-	else if (c == '@' || c == '*') {
-		word_open(lx);
-		lex_top(lx)->wflags |= W_PARAMS;
+	else if (c >= '0' && c <= '9') {
 		lx->p += 2;
-	} else if (c != '\0' && strchr("0123456789#?-$!", c) != NULL) {
+		expand_name(lx, p, 1);
+	} else if (c == '@' || c == '*') {
+		if (!params_all(lx, c == '*')) {
+			word_open(lx);
+			lex_top(lx)->wflags |= W_PARAMS;
+		}
+		lx->p += 2;
+	} else if (c != '\0' && strchr("#?-$!", c) != NULL) {
 		word_open(lx);
 		word_dyn(lx);
 		lx->p += 2;

@@ -38,6 +38,7 @@ lex_free(struct lex *lx)
 {
 	while (lx->nfr > 0)
 		frame_clear(&lx->fr[--lx->nfr]);
+	params_unref(lx->params);
 	free(lx->fr);
 	free(lx->w);
 	free(lx->r);
@@ -53,6 +54,8 @@ lex_start(struct lex *lx, const struct job *j)
 	lx->nfr = 1;
 	lx->fr[0].in = j->in;
 	lx->job = *j;
+	params_unref(lx->params);
+	lx->params = params_ref(j->params);
 	lx->doubtful = 0;
 	lx->base = lx->p = j->p;
 	lx->end = j->p + j->len;

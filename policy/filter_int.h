@@ -118,18 +118,21 @@ struct job {
 	const char *p;
 	size_t len;
 	char *own;
-	int heredoc;   /* it is the body of one */
-	int nested;    /* CH_DYN in it means what it says */
-	struct lit in; /* what the script reads */
+	int heredoc;	       /* it is the body of one */
+	int nested;	       /* CH_DYN in it means what it says */
+	int inner;	       /* the shell around runs it itself: eval */
+	struct lit in;	       /* what the script reads */
+	struct params *params; /* those of its shell, or NULL: unknown */
 };
 
 struct fctx;
 /* A scanner over one script. */
 struct lex {
 	struct fctx *x;
-	struct job job; /* what it reads; borrowed */
-	int doubtful;	/* << stood where some shells take it for a shift: 1,
-			 * and the script is read again as if it were none: 2 */
+	struct job job;	       /* what it reads; borrowed */
+	struct params *params; /* at this place of it; owned */
+	int doubtful; /* << stood where some shells take it for a shift: 1,
+		       * and the script is read again as if it were none: 2 */
 	const char *base, *p, *end;
 	int nested;	   /* CH_DYN in the script means what it says */
 	int heredoc;	   /* it is the body of a here-document */
@@ -257,6 +260,8 @@ enum prog_kind {
 	PROG_FIND,
 	PROG_CD,
 	PROG_SET, /* export NAME=VALUE */
+	PROG_PARAMS,
+	PROG_SHIFT,
 	PROG_FOR,
 	PROG_LOAD, /* a download */
 	PROG_LIT,  /* its output can be known */
@@ -443,14 +448,34 @@ int optw_next(struct optw *);
 /* ---- filter_run.c: programs that run what they are given ---- */
 void run_shell(struct cmd *);
 void run_code(struct cmd *, const struct code_prog *);
-/* Words from to before to are a script. */
-void run_words(struct cmd *, size_t from, size_t to);
+/* Words from to before to are a script.  job: what is known of it besides;
+ * params are borrowed. */
+void run_words(struct cmd *, size_t from, size_t to, const struct job *);
+/* Those of eval and trap. */
+void run_eval(struct cmd *, size_t from, size_t to);
 void run_source(struct cmd *);
 void run_load(struct cmd *);
 /* A file of that name was written by a download before. */
 int loaded_has(const struct fctx *, const char *path);
 /* Peel a wrapper off: 1 when a command is left, else 0. */
 int wrap_peel(struct cmd *, const struct wrap *);
+
+/* ---- filter_param.c: positional parameters ---- */
+/* Those of a shell that c starts: $0 is the word zero, if there is one, the
+ * others the words from "from" on.  NULL when they are too long to be known or
+ * memory is short. */
+struct params *params_new(struct cmd *c, size_t zero, size_t from);
+struct params *params_ref(struct params *);
+void params_unref(struct params *);
+/* The value of $NAME, of digits, or NULL when it is not known. */
+const char *params_get(const struct lex *, const char *name, size_t n);
+/* Put all of them, as $@ or, star, $*: 1, or 0 when they are not known or
+ * there is none. */
+int params_all(struct lex *, int star);
+/* Call fn for each until it returns 1. */
+void params_each(struct cmd *, int (*fn)(struct cmd *, const char *));
+void run_set_params(struct cmd *);
+void run_shift(struct cmd *);
 
 /* ---- filter_lit.c ---- */
 /* What the command writes, when that can be known; *out owned. */

@@ -116,6 +116,8 @@ static const struct {
     {PROG_FIND, "find gfind"},
     {PROG_CD, "cd pushd popd"},
     {PROG_SET, "export declare typeset local readonly"},
+    {PROG_PARAMS, "set"},
+    {PROG_SHIFT, "shift"},
     {PROG_FOR, "for select"},
     {PROG_LOAD, "curl wget wget2 fetch"},
     {PROG_LIT, "echo printf cat tee base64 openssl xxd"},

@@ -16,10 +16,10 @@
 /* ---- scripts from words ---- */
 
 void
-run_words(struct cmd *c, size_t from, size_t to)
+run_words(struct cmd *c, size_t from, size_t to, const struct job *job)
 {
 	struct fctx *x = c->x;
-	struct job j = {.nested = 1, .in = cmd_input(c)};
+	struct job j = *job;
 	size_t i, n = 0;
 	char *text;
 
@@ -34,6 +34,8 @@ run_words(struct cmd *c, size_t from, size_t to)
 		x->nomem = 1;
 		return;
 	}
+	j.nested = 1;
+	j.in = cmd_input(c);
 	for (i = from, n = 0; i < to; i++) {
 		memcpy(text + n, cmd_s(c, i), cmd_w(c, i)->len);
 		n += cmd_w(c, i)->len;
@@ -45,11 +47,21 @@ run_words(struct cmd *c, size_t from, size_t to)
 	free(text);
 }
 
-/* A script that comes in as text. */
-static void
-script_lit(struct fctx *x, const struct lit *in)
+void
+run_eval(struct cmd *c, size_t from, size_t to)
 {
-	struct job j = {.p = in->p, .len = in->len, .nested = 1};
+	const struct job j = {
+	    .inner = 1, .params = c->fr->func == 0 ? c->lx->params : NULL};
+
+	run_words(c, from, to, &j);
+}
+
+/* A script that comes in as text; params are borrowed. */
+static void
+script_lit(struct fctx *x, const struct lit *in, struct params *params)
+{
+	struct job j = {
+	    .p = in->p, .len = in->len, .nested = 1, .params = params};
 
 	if (in->kind == LIT_TEXT)
 		job_add(x, &j, 1);
@@ -194,7 +206,7 @@ script_file(struct cmd *c, size_t i)
 	if ((w->flags & W_PROC) != 0) {
 		if ((w->flags & W_LOADED) != 0)
 			c->x->hits |= HIT(SHELL_EVAL_DOWNLOAD);
-		script_lit(c->x, &c->fr->proc);
+		script_lit(c->x, &c->fr->proc, NULL);
 		return 1;
 	}
 	if (is_stdin(s))
@@ -260,18 +272,25 @@ run_shell(struct cmd *c)
 {
 	int command = 0, from_stdin = 0;
 	size_t i = shell_options(c, &command, &from_stdin);
+	struct job j = {0};
 	struct lit in;
 
 	if (command) {
+		if (i + 1 < c->n)
+			j.params = params_new(c, i + 1, i + 2);
 		if (i < c->n)
-			run_words(c, i, i + 1);
+			run_words(c, i, i + 1, &j);
+		params_unref(j.params);
 		return;
 	}
 	if (i < c->n && !from_stdin && script_file(c, i))
 		return;
 	in = program_input(c);
 	c->fed = in.kind == LIT_TEXT;
-	script_lit(c->x, &in);
+	if (from_stdin && i < c->n)
+		j.params = params_new(c, c->n, i);
+	script_lit(c->x, &in, j.params);
+	params_unref(j.params);
 }
 
 void
@@ -282,7 +301,7 @@ run_source(struct cmd *c)
 	if (c->n < 2 || script_file(c, 1))
 		return;
 	in = program_input(c);
-	script_lit(c->x, &in);
+	script_lit(c->x, &in, NULL);
 }
 
 /* ---- other interpreters ---- */
@@ -404,6 +423,7 @@ int
 wrap_peel(struct cmd *c, const struct wrap *w)
 {
 	struct optw o;
+	const struct job j = {0};
 	int shell = 0;
 	char buf[16];
 	const char *name = cmd_name(cmd_s(c, 0), buf, sizeof(buf));
@@ -425,10 +445,10 @@ wrap_peel(struct cmd *c, const struct wrap *w)
 	/* what is left stands in that script, further shells included */
 	if ((shell || w->script == '*') && !c->shelled) {
 		c->shelled = 1;
-		run_words(c, 0, c->n);
+		run_words(c, 0, c->n, &j);
 	}
 	/* flock FILE -c SCRIPT */
 	if (w->script == 'c' && c->n > 1 && strcmp(cmd_s(c, 0), "-c") == 0)
-		run_words(c, 1, 2);
+		run_words(c, 1, 2, &j);
 	return c->n > 0;
 }
