@@ -139,7 +139,7 @@ PATHD_PURE_SRC = pathd/beneath.c pathd/walk.c pathd/roots.c pathd/deny.c \
 	pathd/unpack.c pathd/import.c pathd/space.c pathd/undo.c \
 	pathd/watch.c pathd/mounts.c
 EXECD_PURE_SRC = common/cg.c execd/cgroup.c \
-	execd/profile.c execd/appeared.c execd/keep.c execd/ring.c \
+	execd/place.c execd/profile.c execd/appeared.c execd/keep.c execd/ring.c \
 	execd/known.c execd/look.c execd/recall.c execd/launch/xl.c
 
 UNIT_SRC = regress/unit/hop.c regress/unit/sink.c \

@@ -27,6 +27,7 @@
 #include <seccomp.h>
 
 #include "common/abx.h"
+#include "common/landlock.h"
 #include "common/log.h"
 
 /* linux/capability.h without libcap: the third version of the interface */
@@ -131,38 +132,7 @@ jail_empty_root(int root)
 		fatal("cannot enter the empty root");
 }
 
-/* ---- Landlock: constants carried here, headers may be older ---- */
-
-#define LL_EXECUTE (1ULL << 0)
-#define LL_WRITE_FILE (1ULL << 1)
-#define LL_READ_FILE (1ULL << 2)
-#define LL_READ_DIR (1ULL << 3)
-#define LL_REMOVE_DIR (1ULL << 4)
-#define LL_REMOVE_FILE (1ULL << 5)
-#define LL_MAKE_ALL (0x7fULL << 6) /* char dir reg sock fifo block sym */
-#define LL_REFER (1ULL << 13)	   /* ABI 2 */
-#define LL_TRUNCATE (1ULL << 14)   /* ABI 3 */
-#define LL_IOCTL_DEV (1ULL << 15)  /* ABI 5 */
-#define LL_NET_ALL 3ULL		   /* bind and connect TCP, ABI 4 */
-#define LL_SCOPE_ALL 3ULL	   /* abstract sockets, signals, ABI 6 */
-#define LL_FILE_RIGHTS \
-	(LL_EXECUTE | LL_WRITE_FILE | LL_READ_FILE | LL_TRUNCATE | LL_IOCTL_DEV)
-#define LL_RULE_PATH_BENEATH 1
-#define LL_CREATE_VERSION 1U
-
-struct ll_attr {
-	uint64_t fs, net, scoped;
-};
-struct ll_path {
-	uint64_t access;
-	int32_t fd;
-} __attribute__((packed));
-
-#ifndef SYS_landlock_create_ruleset
-#define SYS_landlock_create_ruleset 444
-#define SYS_landlock_add_rule 445
-#define SYS_landlock_restrict_self 446
-#endif
+/* ---- Landlock ---- */
 
 int
 jail_landlock_abi(void)
@@ -397,15 +367,23 @@ jail_parent(pid_t ppid)
 		fatal("PR_SET_NO_NEW_PRIVS");
 }
 
+struct rlimit
+jail_nofile_now(void)
+{
+	struct rlimit rl;
+
+	if (getrlimit(RLIMIT_NOFILE, &rl) == -1)
+		fatal("RLIMIT_NOFILE");
+	return rl;
+}
+
 /* As many descriptors as are wanted, or, where the hard limit is lower and may
  * not be raised, as many as there can be. */
 static void
 jail_nofile(rlim_t want)
 {
-	struct rlimit rl = {want, want}, is;
+	struct rlimit rl = {want, want}, is = jail_nofile_now();
 
-	if (getrlimit(RLIMIT_NOFILE, &is) == -1)
-		fatal("RLIMIT_NOFILE");
 	if (setrlimit(RLIMIT_NOFILE, &rl) == 0)
 		return;
 	if (errno != EPERM)

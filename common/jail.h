@@ -9,6 +9,8 @@
 #define ABX_JAIL_H
 
 #include <sys/types.h>
+#include <sys/resource.h>
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -54,6 +56,8 @@ void jail_landlock(const struct jail_path *, size_t);
 /* Build and load the filter; a refused call kills the process (deny_list:
  * EPERM). */
 void jail_seccomp(const struct jail_call *, int deny_list);
+/* How many descriptors there may be. */
+struct rlimit jail_nofile_now(void);
 /* no_new_privs, DUMPABLE 0, jail_no_core, PDEATHSIG KILL and a check that
  * the parent (ppid, 0: fd 3) is alive. */
 void jail_parent(pid_t ppid);

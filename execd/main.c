@@ -7,7 +7,6 @@
  * bytes.  This file is its life and its channel to the monitor.
  */
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <errno.h>
@@ -441,17 +440,6 @@ empty(void)
 	proc_exit(0);
 }
 
-/* What there really is; it may be less than was wanted. */
-static uint64_t
-nofile(void)
-{
-	struct rlimit rl;
-
-	if (getrlimit(RLIMIT_NOFILE, &rl) == -1)
-		fatal("RLIMIT_NOFILE");
-	return rl.rlim_cur;
-}
-
 static void
 execd_start(struct event_base *base, int fd)
 {
@@ -470,7 +458,8 @@ execd_start(struct event_base *base, int fd)
 	jc.mon = mon;
 	jc.require = conf.require;
 	jc.idle_ms = conf.idle_ms;
-	jc.nofile = nofile();
+	/* it may be less than was wanted */
+	jc.nofile = jail_nofile_now().rlim_cur;
 	jc.probed = probed;
 	jc.empty = empty;
 	job_init(&jc);

@@ -23,6 +23,7 @@
 
 #include "common/log.h"
 #include "execd/etc.h"
+#include "execd/place.h"
 
 #ifndef MOUNT_ATTR_RDONLY
 #include <linux/mount.h>
@@ -80,33 +81,18 @@ own_has(int fd)
 
 /* ---- finding what is to be shown ---- */
 
-/* Is path dir itself or something below it? */
-static int
-within(const char *path, const char *dir)
-{
-	size_t n = strlen(dir);
-
-	return strncmp(path, dir, n) == 0 &&
-	       (path[n] == '/' || path[n] == '\0');
-}
-
 /* Places that are ours; nothing may be shown over them. */
 static int
 reserved(const char *path)
 {
-	static const char *const no[] = {"/proc", "/dev", "/sys",
+	static const char *const no[] = {
 	    MOUNTS_LAUNCHER, MOUNTS_EMPTY_DIR, MOUNTS_EMPTY_FILE};
-	static const char *const whole[] = {"/", "/usr", "/etc", "/run", "/bin",
-	    "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
 	size_t i;
 
 	for (i = 0; i < nitems(no); i++)
-		if (within(path, no[i]))
+		if (place_within(path, no[i]))
 			return 1;
-	for (i = 0; i < nitems(whole); i++)
-		if (strcmp(path, whole[i]) == 0)
-			return 1;
-	return 0;
+	return strcmp(path, "/") == 0 || place_reserved(path);
 }
 
 static void
@@ -402,9 +388,9 @@ exposed(size_t i)
 
 	for (k = 0; k < nshown; k++)
 		if (shown[k].kind == SHOW_BIND && k != i &&
-		    within(shown[i].path, shown[k].path))
+		    place_within(shown[i].path, shown[k].path))
 			return 1;
-	return within(shown[i].path, "/usr");
+	return place_within(shown[i].path, "/usr");
 }
 
 static void

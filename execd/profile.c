@@ -14,21 +14,12 @@
 #include <unistd.h>
 
 #include "execd/appeared.h"
+#include "execd/place.h"
 
 #define RUN_SIZE "1048576"
 #define SHM_SIZE "67108864"
 #define READ_EXEC (XLR_READ | XLR_EXEC)
 #define ALL_RIGHTS (XLR_READ | XLR_EXEC | XLR_WRITE | XLR_MAKE)
-
-/* Is path dir itself or something below it? */
-static int
-within(const char *path, const char *dir)
-{
-	size_t n = strlen(dir);
-
-	return strncmp(path, dir, n) == 0 &&
-	       (path[n] == '/' || path[n] == '\0');
-}
 
 /* Absolute, and no empty, "." or ".." component, no slash at the end. */
 static int
@@ -46,24 +37,6 @@ normal(const char *p)
 		p += n;
 	}
 	return 1;
-}
-
-/* Places of the sandbox itself that no bind may replace. */
-static int
-reserved(const char *path)
-{
-	static const char *const below[] = {"/proc", "/dev", "/sys"};
-	static const char *const exact[] = {"/usr", "/etc", "/run", "/bin",
-	    "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
-	size_t i;
-
-	for (i = 0; i < nitems(below); i++)
-		if (within(path, below[i]))
-			return 1;
-	for (i = 0; i < nitems(exact); i++)
-		if (strcmp(path, exact[i]) == 0)
-			return 1;
-	return 0;
 }
 
 static int
@@ -84,7 +57,7 @@ profile_place(const struct strlist *names, const char *root, const char *inner)
 	const char *p;
 	size_t n;
 
-	if (root == NULL || !within(inner, root))
+	if (root == NULL || !place_within(inner, root))
 		return PLACE_FREE;
 	for (p = inner + strlen(root); *p == '/'; p += n) {
 		n = strcspn(++p, "/");
@@ -104,7 +77,7 @@ profile_bind(struct profile_binds *b, const char *inner, int fd, int rw,
 	struct profile_bind *p;
 	size_t i;
 
-	if (!normal(inner) || reserved(inner)) {
+	if (!normal(inner) || place_reserved(inner)) {
 		errno = EINVAL;
 		return -1;
 	}
@@ -155,7 +128,7 @@ profile_hide(struct profile_binds *b, const char *inner, int fd, uint64_t dev,
 	size_t i, k;
 
 	for (i = k = 0; i < b->n; i++)
-		if (within(b->v[i].inner, inner))
+		if (place_within(b->v[i].inner, inner))
 			bind_clear(&b->v[i]);
 		else
 			b->v[k++] = b->v[i];
@@ -199,10 +172,10 @@ profile_shows(const struct profile_binds *b, const char *path)
 	size_t i;
 
 	for (i = 0; i < nitems(sys); i++)
-		if (within(path, sys[i]))
+		if (place_within(path, sys[i]))
 			return 1;
 	for (i = 0; i < b->n; i++)
-		if (within(path, b->v[i].inner))
+		if (place_within(path, b->v[i].inner))
 			return 1;
 	return 0;
 }

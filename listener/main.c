@@ -6,7 +6,6 @@
  * the monitor hands it.  It is taken for compromised by all others: it cannot
  * open a file, make a socket, start a program or see the policy.
  */
-#include <sys/resource.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -93,12 +92,10 @@ prepare(const struct proc_conf *conf)
 static void
 confinement(const struct proc_conf *conf, struct jail *j)
 {
-	struct rlimit rl;
+	rlim_t most = jail_nofile_now().rlim_max;
 
-	if (getrlimit(RLIMIT_NOFILE, &rl) == -1)
-		fatal("RLIMIT_NOFILE");
-	if (rl.rlim_max < nofile)
-		nofile = rl.rlim_max;
+	if (most < nofile)
+		nofile = most;
 	j->nofile = nofile;
 	j->empty_root = 1;
 	j->landlock = 1;

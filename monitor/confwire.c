@@ -308,43 +308,41 @@ confwire_listener(
 
 /* ---- do they fit ---- */
 
-/* 1 when the message cannot be made, or not be read again. */
 static int
-boot_unfit(const struct boot *b)
+boot_reads(struct rbuf *r)
 {
-	struct boot back;
-	struct wbuf w;
-	struct rbuf r;
-	int unfit = 1;
+	struct boot b;
 
-	wbuf_init(&w, IMSG_MAX_PAYLOAD);
-	boot_put(&w, b);
-	if (!w.err) {
-		rbuf_init(&r, w.p, w.len);
-		if ((unfit = boot_get(&r, &back) == -1) == 0)
-			boot_clear(&back);
-	}
-	wbuf_free(&w);
-	return unfit;
+	if (boot_get(r, &b) == -1)
+		return -1;
+	boot_clear(&b);
+	return 0;
 }
 
 static int
-lconf_unfit(const struct lconf *l)
+lconf_reads(struct rbuf *r)
 {
-	struct lconf back;
-	struct wbuf w;
-	struct rbuf r;
-	int unfit = 1;
+	struct lconf l;
 
-	wbuf_init(&w, IMSG_MAX_PAYLOAD);
-	lconf_put(&w, l);
-	if (!w.err) {
-		rbuf_init(&r, w.p, w.len);
-		if ((unfit = lconf_get(&r, &back) == -1) == 0)
-			lconf_clear(&back);
+	if (lconf_get(r, &l) == -1)
+		return -1;
+	lconf_clear(&l);
+	return 0;
+}
+
+/* 1 when the message could not be made, or cannot be read again. */
+static int
+unfit(struct wbuf *w, int (*reads)(struct rbuf *))
+{
+	struct rbuf r;
+	int bad = 1;
+
+	if (!w->err) {
+		rbuf_init(&r, w->p, w->len);
+		bad = reads(&r) == -1;
 	}
-	wbuf_free(&w);
-	return unfit;
+	wbuf_free(w);
+	return bad;
 }
 
 int
@@ -352,15 +350,20 @@ confwire_check(struct confset *cs)
 {
 	static const uint8_t key[SHA256_LEN];
 	struct lconf l;
+	struct wbuf w;
 
-	if (boot_unfit(&cs->boot))
+	wbuf_init(&w, IMSG_MAX_PAYLOAD);
+	boot_put(&w, &cs->boot);
+	if (unfit(&w, boot_reads))
 		findings_add(&cs->found, FIND_ERROR, "config.too_large",
 		    cs->files.file, 1, 1,
 		    "the roots, directories, audit sinks, protected names and "
 		    "variables to pass are too many or too long together");
 	if (confwire_listener(&l, cs->conf, key) == -1)
 		return -1;
-	if (lconf_unfit(&l))
+	wbuf_init(&w, IMSG_MAX_PAYLOAD);
+	lconf_put(&w, &l);
+	if (unfit(&w, lconf_reads))
 		findings_add(&cs->found, FIND_ERROR, "config.too_large",
 		    cs->files.file, 1, 1,
 		    "the tokens, allowed_hosts, allowed_origins and "

@@ -1,9 +1,7 @@
 /*
  * SPDX-License-Identifier: ISC
  *
- * Landlock for the sandbox (landlock(7), kernel documentation
- * userspace-api/landlock.rst).  Constants and structs are carried here up to
- * ABI 7, since the headers that we are built with may be older.
+ * Landlock for the sandbox.
  */
 #include "execd/launch/launch.h"
 
@@ -14,37 +12,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#define LL_EXECUTE (1ULL << 0)
-#define LL_WRITE_FILE (1ULL << 1)
-#define LL_READ_FILE (1ULL << 2)
-#define LL_READ_DIR (1ULL << 3)
-#define LL_REMOVE_DIR (1ULL << 4)
-#define LL_REMOVE_FILE (1ULL << 5)
-#define LL_MAKE_ALL (0x7fULL << 6) /* char dir reg sock fifo block sym */
-#define LL_MAKE_BLOCK (1ULL << 11)
-#define LL_REFER (1ULL << 13)	  /* ABI 2 */
-#define LL_TRUNCATE (1ULL << 14)  /* ABI 3 */
-#define LL_IOCTL_DEV (1ULL << 15) /* ABI 5 */
-#define LL_NET_ALL 3ULL		  /* bind and connect TCP, ABI 4 */
-#define LL_SCOPE_ALL 3ULL	  /* abstract sockets and signals, ABI 6 */
-#define LL_FILE_RIGHTS \
-	(LL_EXECUTE | LL_WRITE_FILE | LL_READ_FILE | LL_TRUNCATE | LL_IOCTL_DEV)
-#define LL_RULE_PATH_BENEATH 1
-#define LL_CREATE_VERSION 1U
-
-struct ll_attr {
-	uint64_t fs, net, scoped;
-};
-struct ll_path {
-	uint64_t access;
-	int32_t fd;
-} __attribute__((packed));
-
-#ifndef SYS_landlock_create_ruleset
-#define SYS_landlock_create_ruleset 444
-#define SYS_landlock_add_rule 445
-#define SYS_landlock_restrict_self 446
-#endif
+#include "common/landlock.h"
 
 int
 landlock_abi(void)

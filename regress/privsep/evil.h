@@ -45,10 +45,11 @@ void solo_execd(void **);
 /* evil_matrix.c */
 /* Check what must hold behind a case and make the laboratory fresh: exactly
  * one log line and one PC_BROKEN when the sender was to be broken, none else,
- * everything said to the others well-formed, no descriptor left.  0, or -1 and
- * why. */
-int evil_check(
-    struct lab *, enum proc_kind from, int broken, char *why, size_t);
+ * everything said to the others well-formed, no descriptor left.  What is
+ * wrong is said and counted; too much of it ends the test. */
+void evil_verdict(
+    struct lab *, enum proc_kind from, const char *what, int broken);
+extern int evil_failures;
 void matrix_listener(void **);
 void matrix_pathd(void **);
 void matrix_execd(void **);

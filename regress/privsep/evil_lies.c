@@ -23,26 +23,12 @@
 #include "regress/privsep/cells.h"
 #include "regress/privsep/evil.h"
 
-static int failures;
-
 /* The sanitizers keep what was freed. */
 static int
 grew(const struct lab *l, size_t before, size_t kib)
 {
 	return strstr(evil_build, "asan") == NULL &&
 	       proc_rss(l->pid) > before + kib;
-}
-
-static void
-verdict(struct lab *l, enum proc_kind from, const char *what, int broken)
-{
-	char why[700];
-
-	if (evil_check(l, from, broken, why, sizeof(why)) == 0)
-		return;
-	print_error("%s: %s: %s\n", proc_name(from), what, why);
-	failures++;
-	lab_fresh(l);
 }
 
 /* ---- facts that cannot be ---- */
@@ -156,23 +142,23 @@ lies_facts(void **state)
 	struct lab *l = *state;
 	int i;
 
-	failures = 0;
+	evil_failures = 0;
 	for (i = 0; i < LIE_COUNT; i++) {
 		(void)lab_ask(l, OP_commands_run, "*argv", "true", NULL);
 		tell(l, FK_DIR, (enum lie)i, odd_fd(l, ODD_DIR, "", 0));
-		verdict(l, PROC_PATHD, lies[i].what, lies[i].broken);
+		evil_verdict(l, PROC_PATHD, lies[i].what, lies[i].broken);
 		(void)lab_ask(l, OP_files_list, "path", "f", NULL);
 		tell(l, FK_DIR, (enum lie)i, -1);
-		verdict(l, PROC_PATHD, lies[i].what, lies[i].broken);
+		evil_verdict(l, PROC_PATHD, lies[i].what, lies[i].broken);
 		(void)lab_ask(l, OP_files_upload, "path", "f", NULL);
 		tell(l, FK_MISSING, (enum lie)i, -1);
-		verdict(l, PROC_PATHD, lies[i].what, lies[i].broken);
+		evil_verdict(l, PROC_PATHD, lies[i].what, lies[i].broken);
 		(void)lab_ask(l, OP_files_download, "path", "f", NULL);
 		(void)lab_facts(l, FK_FILE, -1);
 		tell(l, FK_FILE, (enum lie)i, odd_fd(l, ODD_FILE_R, "x", 1));
-		verdict(l, PROC_PATHD, lies[i].what, lies[i].broken);
+		evil_verdict(l, PROC_PATHD, lies[i].what, lies[i].broken);
 	}
-	assert_int_equal(failures, 0);
+	assert_int_equal(evil_failures, 0);
 }
 
 /* A success that there cannot be. */
@@ -185,23 +171,23 @@ lies_success(void **state)
 	struct wbuf w;
 	struct at at;
 
-	failures = 0;
+	evil_failures = 0;
 	at = point_go(l, P_BODY);
 	wbuf_init(&w, 256);
 	put_fin_put(&w, &fin);
 	lab_send(l, PROC_PATHD, MP_PUT_FIN, at.rid, -1, &w);
-	verdict(l, PROC_PATHD, "committed before it was whole", 1);
+	evil_verdict(l, PROC_PATHD, "committed before it was whole", 1);
 	at = point_go(l, P_LIST);
 	wbuf_init(&w, 256);
 	done_put(&w, &done);
 	lab_send(l, PROC_PATHD, MP_DONE, at.rid, -1, &w);
-	verdict(l, PROC_PATHD, "a list that is done", 1);
+	evil_verdict(l, PROC_PATHD, "a list that is done", 1);
 	at = point_go(l, P_PUT);
 	wbuf_init(&w, 256);
 	done_put(&w, &done);
 	lab_send(l, PROC_PATHD, MP_DONE, at.rid, -1, &w);
-	verdict(l, PROC_PATHD, "an upload that is done", 1);
-	assert_int_equal(failures, 0);
+	evil_verdict(l, PROC_PATHD, "an upload that is done", 1);
+	assert_int_equal(evil_failures, 0);
 }
 
 /* Only one late answer is owed. */
@@ -213,16 +199,16 @@ lies_late(void **state)
 	struct wbuf w;
 	int i;
 
-	failures = 0;
+	evil_failures = 0;
 	for (i = 0; i < 2; i++) {
 		sample_put(l, &w, MP_FACTS, P_RESOLVE);
 		lab_send(l, PROC_PATHD, MP_FACTS, at.rid, -1, &w);
 	}
-	verdict(l, PROC_PATHD, "a late answer twice", 1);
+	evil_verdict(l, PROC_PATHD, "a late answer twice", 1);
 	at = point_go(l, P_LATE);
 	sample_put(l, &w, ME_END, P_RUNNING);
 	lab_send(l, PROC_EXECD, ME_END, at.rid, -1, &w);
-	verdict(l, PROC_EXECD, "the late answer of another", 1);
+	evil_verdict(l, PROC_EXECD, "the late answer of another", 1);
 	/* and what one tried to take is still the other's */
 	at = point_go(l, P_LATE);
 	sample_put(l, &w, ME_DONE, P_FREE);
@@ -233,7 +219,7 @@ lies_late(void **state)
 	assert_int_equal(lab_sync(l), 0);
 	assert_false(lab_broken(l, PROC_PATHD, 0));
 	lab_fresh(l);
-	assert_int_equal(failures, 0);
+	assert_int_equal(evil_failures, 0);
 }
 
 /* ---- without end ---- */
@@ -251,7 +237,7 @@ lies_slow(void **state)
 	uint64_t id;
 	int i;
 
-	failures = 0;
+	evil_failures = 0;
 	for (i = 0; i < 8000; i++) {
 		id = lab_ask(l, OP_files_stat, "path", "f", NULL);
 		lab_bytes(l, PROC_LISTENER, LM_CANCEL, id, -1, NULL, 0);
@@ -263,8 +249,8 @@ lies_slow(void **state)
 	}
 	sample_put(l, &w, MP_FACTS, P_RESOLVE);
 	lab_send(l, PROC_PATHD, MP_FACTS, at.rid, -1, &w);
-	verdict(l, PROC_PATHD, "an answer that is very late", 0);
-	assert_int_equal(failures, 0);
+	evil_verdict(l, PROC_PATHD, "an answer that is very late", 0);
+	assert_int_equal(evil_failures, 0);
 }
 
 static void

@@ -26,14 +26,16 @@ static const char *const point_names[P_COUNT] = {"free", "old", "resolve",
 
 /* ---- what must hold behind each case ---- */
 
-int
-evil_check(
-    struct lab *l, enum proc_kind from, int broken, char *why, size_t size)
+int evil_failures;
+
+/* 0, or -1 and why. */
+static int
+check(struct lab *l, enum proc_kind from, int broken, char *why, size_t size)
 {
 	size_t fds;
 
 	/* a listener that is broken answers no more: ask with a new one */
-	if (broken && !lab_broken(l, from, 1000)) {
+	if (broken && !lab_broken(l, from, 10000)) {
 		snprintf(why, size, "the sender is not declared broken");
 		return -1;
 	}
@@ -61,18 +63,15 @@ evil_check(
 	return 0;
 }
 
-static int failures;
-
-static void
-verdict(struct lab *l, enum proc_kind from, const char *what, int broken)
+void
+evil_verdict(struct lab *l, enum proc_kind from, const char *what, int broken)
 {
 	char why[700];
 
-	if (evil_check(l, from, broken, why, sizeof(why)) == 0)
+	if (check(l, from, broken, why, sizeof(why)) == 0)
 		return;
 	print_error("%s: %s: %s\n", proc_name(from), what, why);
-	failures++;
-	if (failures > 30)
+	if (++evil_failures > 30)
 		fail_msg("and so on");
 	lab_fresh(l);
 }
@@ -100,7 +99,7 @@ cell(struct lab *l, enum proc_kind from, uint16_t type, enum point p)
 	snprintf(what, sizeof(what), "%s (%#x) at %s", msg_name(type), type,
 	    point_names[p]);
 	send_at(l, from, type, p, &at, sample_alone(type));
-	verdict(l, from, what, broken);
+	evil_verdict(l, from, what, broken);
 }
 
 static int
@@ -124,7 +123,7 @@ matrix(struct lab *l, enum proc_kind from)
 	    P_CANCELLED, P_CANCEL_RUN, P_LATE};
 	size_t t, i;
 
-	failures = 0;
+	evil_failures = 0;
 	for (t = 0; t < n_types; t++)
 		if (of_wire(from, all_types[t]))
 			for (i = 0; i < P_COUNT; i++)
@@ -132,7 +131,7 @@ matrix(struct lab *l, enum proc_kind from)
 		else
 			for (i = 0; i < nitems(few); i++)
 				cell(l, from, all_types[t], few[i]);
-	assert_int_equal(failures, 0);
+	assert_int_equal(evil_failures, 0);
 }
 
 void
@@ -163,46 +162,49 @@ matrix_numbers(void **state)
 	struct at at;
 	size_t i;
 
-	failures = 0;
+	evil_failures = 0;
 	for (i = 0; i < nitems(odd); i++) {
 		at.lid = at.rid = odd[i];
 		send_at(l, PROC_LISTENER, LM_FIN, P_FREE, &at, 0);
-		verdict(l, PROC_LISTENER, "FIN of a number out of the air", 1);
+		evil_verdict(
+		    l, PROC_LISTENER, "FIN of a number out of the air", 1);
 		send_at(l, PROC_PATHD, MP_FACTS, P_FREE, &at, 0);
-		verdict(l, PROC_PATHD, "FACTS of a number out of the air", 1);
+		evil_verdict(
+		    l, PROC_PATHD, "FACTS of a number out of the air", 1);
 		send_at(l, PROC_EXECD, ME_END, P_FREE, &at, 0);
-		verdict(l, PROC_EXECD, "END of a number out of the air", 1);
+		evil_verdict(
+		    l, PROC_EXECD, "END of a number out of the air", 1);
 	}
 	/* ASK: the same number again, one below, none */
 	at = point_go(l, P_RESOLVE);
 	send_at(l, PROC_LISTENER, LM_ASK, P_FREE, &at, 0);
-	verdict(l, PROC_LISTENER, "ASK twice", 1);
+	evil_verdict(l, PROC_LISTENER, "ASK twice", 1);
 	at = point_go(l, P_RESOLVE);
 	at.lid = 1;
 	send_at(l, PROC_LISTENER, LM_ASK, P_FREE, &at, 0);
-	verdict(l, PROC_LISTENER, "ASK of a smaller number", 1);
+	evil_verdict(l, PROC_LISTENER, "ASK of a smaller number", 1);
 	at.lid = 0;
 	send_at(l, PROC_LISTENER, LM_ASK, P_FREE, &at, 0);
-	verdict(l, PROC_LISTENER, "ASK of number 0", 1);
+	evil_verdict(l, PROC_LISTENER, "ASK of number 0", 1);
 	/* what belongs to no request has no number */
 	at.lid = at.rid = 7;
 	send_at(l, PROC_LISTENER, LM_REJECTS, P_FREE, &at, 0);
-	verdict(l, PROC_LISTENER, "REJECTS with a number", 1);
+	evil_verdict(l, PROC_LISTENER, "REJECTS with a number", 1);
 	/* a run's number from pathd, an upload's from execd */
 	at = point_go(l, P_RUNNING);
 	send_at(l, PROC_PATHD, MP_DONE, P_CHANGE, &at, 0);
-	verdict(l, PROC_PATHD, "DONE of a run", 1);
+	evil_verdict(l, PROC_PATHD, "DONE of a run", 1);
 	at = point_go(l, P_BODY);
 	send_at(l, PROC_EXECD, ME_END, P_RUNNING, &at, 0);
-	verdict(l, PROC_EXECD, "END of an upload", 1);
+	evil_verdict(l, PROC_EXECD, "END of an upload", 1);
 	/* the numbers of the other wire */
 	at = point_go(l, P_BODY);
 	at.lid = at.rid;
 	if (at.lid != l->lid) {
 		send_at(l, PROC_LISTENER, LM_PUT_END, P_BODY, &at, 0);
-		verdict(l, PROC_LISTENER, "PUT_END by pathd's number", 1);
+		evil_verdict(l, PROC_LISTENER, "PUT_END by pathd's number", 1);
 	}
-	assert_int_equal(failures, 0);
+	assert_int_equal(evil_failures, 0);
 }
 
 /* A request that outlives its listener belongs to no other. */
@@ -214,7 +216,7 @@ matrix_orphan(void **state)
 	struct at at;
 	size_t i, k;
 
-	failures = 0;
+	evil_failures = 0;
 	for (i = 0; i < nitems(types); i++)
 		for (k = 0; k < 2; k++) {
 			at = point_go(l, P_RUNNING);
@@ -225,9 +227,9 @@ matrix_orphan(void **state)
 			if (types[i] == LM_ASK && k == 1)
 				continue;
 			send_at(l, PROC_LISTENER, types[i], P_FREE, &at, 0);
-			verdict(l, PROC_LISTENER, "another's request", 1);
+			evil_verdict(l, PROC_LISTENER, "another's request", 1);
 		}
-	assert_int_equal(failures, 0);
+	assert_int_equal(evil_failures, 0);
 }
 
 /* ---- lengths ---- */
@@ -283,7 +285,7 @@ cut(struct lab *l, size_t i, size_t n)
 	lab_bytes(l, taken[i].from, taken[i].type,
 	    sample_alone(taken[i].type) ? 0 : id, sample_fd(l, taken[i].type),
 	    bytes, n);
-	verdict(l, taken[i].from, what, n != w.len);
+	evil_verdict(l, taken[i].from, what, n != w.len);
 	wbuf_free(&w);
 }
 
@@ -294,7 +296,7 @@ matrix_lengths(void **state)
 	struct wbuf w;
 	size_t i, n, len;
 
-	failures = 0;
+	evil_failures = 0;
 	for (i = 0; i < nitems(taken); i++) {
 		sample_put(l, &w, taken[i].type, taken[i].p);
 		len = w.len;
@@ -304,7 +306,7 @@ matrix_lengths(void **state)
 		cut(l, i, len + 64);
 		cut(l, i, IMSG_MAX_PAYLOAD);
 	}
-	assert_int_equal(failures, 0);
+	assert_int_equal(evil_failures, 0);
 }
 
 /* ---- one byte wrong: nobody may suffer but the sender ---- */
@@ -328,14 +330,14 @@ flip(struct lab *l, size_t i, size_t at_byte, uint8_t value)
 	if (l->side[from].broken && from == PROC_LISTENER)
 		lab_renew(l, PROC_LISTENER);
 	if (lab_sync(l) == -1)
-		failures++;
+		evil_failures++;
 	lab_drain(l, PROC_PATHD);
 	lab_drain(l, PROC_EXECD);
 	lab_fresh(l);
 	if (proc_fds(l->pid) != l->fds) {
 		print_error("%s byte %zu: %zu descriptors\n",
 		    msg_name(taken[i].type), at_byte, proc_fds(l->pid));
-		failures++;
+		evil_failures++;
 	}
 }
 
@@ -347,7 +349,7 @@ matrix_bytes(void **state)
 	struct wbuf w;
 	size_t i, n, k, len;
 
-	failures = 0;
+	evil_failures = 0;
 	for (i = 0; i < nitems(taken); i++) {
 		if (taken[i].from == PROC_LISTENER)
 			continue; /* strings of its own */
@@ -358,5 +360,5 @@ matrix_bytes(void **state)
 			for (k = 0; k < nitems(values); k++)
 				flip(l, i, n, values[k]);
 	}
-	assert_int_equal(failures, 0);
+	assert_int_equal(evil_failures, 0);
 }

@@ -24,20 +24,6 @@
 #include "regress/privsep/cells.h"
 #include "regress/privsep/evil.h"
 
-static int failures;
-
-static void
-verdict(struct lab *l, enum proc_kind from, const char *what, int broken)
-{
-	char why[700];
-
-	if (evil_check(l, from, broken, why, sizeof(why)) == 0)
-		return;
-	print_error("%s: %s: %s\n", proc_name(from), what, why);
-	failures++;
-	lab_fresh(l);
-}
-
 /* ---- packets ---- */
 
 /* A frame's head by hand. */
@@ -120,14 +106,14 @@ packets_odd(void **state)
 	struct lab *l = *state;
 	size_t i, k;
 
-	failures = 0;
+	evil_failures = 0;
 	for (k = 0; k < nitems(all); k++)
 		for (i = 0; i < nitems(packets); i++) {
 			(void)point_go(l, P_RUNNING);
 			send_packet(l, all[k], &packets[i]);
-			verdict(l, all[k], packets[i].what, 1);
+			evil_verdict(l, all[k], packets[i].what, 1);
 		}
-	assert_int_equal(failures, 0);
+	assert_int_equal(evil_failures, 0);
 }
 
 /* Nothing, and the end: whoever has no channel any more is of no use, and is
@@ -212,7 +198,7 @@ with_fd(struct lab *l, size_t i, enum odd_fd kind)
 	    sample_alone(wants[i].type) ? 0 : id, fd, &w);
 	snprintf(what, sizeof(what), "%s with %s", msg_name(wants[i].type),
 	    kind == ODD_COUNT ? "nothing" : odd_names[kind]);
-	verdict(l, wants[i].from, what, !right);
+	evil_verdict(l, wants[i].from, what, !right);
 }
 
 void
@@ -222,11 +208,11 @@ descriptors_odd(void **state)
 	size_t i;
 	int k;
 
-	failures = 0;
+	evil_failures = 0;
 	for (i = 0; i < nitems(wants); i++)
 		for (k = 0; k <= ODD_COUNT; k++)
 			with_fd(l, i, (enum odd_fd)k);
-	assert_int_equal(failures, 0);
+	assert_int_equal(evil_failures, 0);
 }
 
 /* ---- what pathd opens is what was asked for ---- */
@@ -243,7 +229,7 @@ opened(struct lab *l, uint16_t op, enum facts_kind kind, enum odd_fd fd,
 		(void)lab_ask(l, op, "path", ".", NULL);
 	(void)lab_facts(
 	    l, kind, fd == ODD_COUNT ? -1 : odd_fd(l, fd, "hello", 5));
-	verdict(l, PROC_PATHD, what, broken);
+	evil_verdict(l, PROC_PATHD, what, broken);
 }
 
 void
@@ -251,7 +237,7 @@ descriptors_facts(void **state)
 {
 	struct lab *l = *state;
 
-	failures = 0;
+	evil_failures = 0;
 	opened(l, OP_commands_run, FK_DIR, ODD_FILE_R, 1,
 	    "a file for a working directory");
 	opened(l, OP_commands_run, FK_DIR, ODD_DIR, 0,
@@ -263,7 +249,7 @@ descriptors_facts(void **state)
 	    "a file that nobody asked for");
 	opened(l, OP_files_upload, FK_MISSING, ODD_FILE_R, 1,
 	    "a file for what is missing");
-	assert_int_equal(failures, 0);
+	assert_int_equal(evil_failures, 0);
 }
 
 /* ---- large arguments ---- */
@@ -317,25 +303,25 @@ descriptors_args(void **state)
 	size_t n;
 	int k;
 
-	failures = 0;
+	evil_failures = 0;
 	args_put_path(&w, 20);
 	for (k = 0; k < ODD_COUNT; k++) {
 		ask_by_fd(l, odd_fd(l, (enum odd_fd)k, w.p, w.len));
 		snprintf(what, sizeof(what), "arguments in %s", odd_names[k]);
-		verdict(l, PROC_LISTENER, what, k != ODD_MEMFD);
+		evil_verdict(l, PROC_LISTENER, what, k != ODD_MEMFD);
 	}
 	ask_by_fd(l, -1);
-	verdict(l, PROC_LISTENER, "arguments in nothing", 1);
+	evil_verdict(l, PROC_LISTENER, "arguments in nothing", 1);
 	for (n = 0; n < w.len; n++) {
 		ask_by_fd(l, odd_fd(l, ODD_MEMFD, w.p, n));
 		snprintf(what, sizeof(what), "%zu bytes of %zu", n, w.len);
-		verdict(l, PROC_LISTENER, what, 1);
+		evil_verdict(l, PROC_LISTENER, what, 1);
 	}
 	wput_u8(&w, 0);
 	ask_by_fd(l, odd_fd(l, ODD_MEMFD, w.p, w.len));
-	verdict(l, PROC_LISTENER, "a byte behind the arguments", 1);
+	evil_verdict(l, PROC_LISTENER, "a byte behind the arguments", 1);
 	wbuf_free(&w);
-	assert_int_equal(failures, 0);
+	assert_int_equal(evil_failures, 0);
 }
 
 /* Bodies of all live requests together have a bound. */
@@ -399,32 +385,32 @@ descriptors_peer(void **state)
 	int client, fd;
 	size_t i;
 
-	failures = 0;
+	evil_failures = 0;
 	for (i = 0; i < nitems(odd); i++) {
 		peer(l, odd_fd(l, odd[i], "", 0), 1);
 		snprintf(what, sizeof(what), "PEER with %s", odd_names[odd[i]]);
-		verdict(l, PROC_LISTENER, what, 1);
+		evil_verdict(l, PROC_LISTENER, what, 1);
 	}
 	peer(l, dup(imsg_fd(l->side[PROC_LISTENER].im)), 1);
-	verdict(l, PROC_LISTENER, "PEER with its own channel", 1);
+	evil_verdict(l, PROC_LISTENER, "PEER with its own channel", 1);
 	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	peer(l, fd, 1);
-	verdict(l, PROC_LISTENER, "PEER of the network", 1);
+	evil_verdict(l, PROC_LISTENER, "PEER of the network", 1);
 	fd = accepted(l, &client);
 	peer(l, dup(fd), 1);
 	(void)lab_next(l, PROC_LISTENER, LM_PEER_ANS);
 	peer(l, dup(fd), 1);
-	verdict(l, PROC_LISTENER, "PEER twice", 1);
+	evil_verdict(l, PROC_LISTENER, "PEER twice", 1);
 	peer(l, dup(fd), 0);
-	verdict(l, PROC_LISTENER, "PEER 0", 1);
+	evil_verdict(l, PROC_LISTENER, "PEER 0", 1);
 	peer(l, dup(fd), 5);
-	verdict(l, PROC_LISTENER, "PEER of a client", 0);
+	evil_verdict(l, PROC_LISTENER, "PEER of a client", 0);
 	for (i = 0; i < 4000 && !lab_broken(l, PROC_LISTENER, 0); i++) {
 		peer(l, dup(fd), i + 1);
 		lab_drain(l, PROC_LISTENER);
 	}
-	verdict(l, PROC_LISTENER, "PEER without end", 1);
+	evil_verdict(l, PROC_LISTENER, "PEER without end", 1);
 	close(fd);
 	close(client);
-	assert_int_equal(failures, 0);
+	assert_int_equal(evil_failures, 0);
 }
