@@ -66,12 +66,20 @@ fact run_procs "$(cat $(sed 's,$,/comm,;s,^,/proc/,' \
     $cg/exec/[0-9]*-*/cgroup.procs) | sort | tr '\n' ' ')"
 fact run_limits "$(ls $cg/exec/[0-9]*-*/ | grep -cE '^(memory|pids).max')"
 wait
-sleep 0.5
+i=0
+while [ -n "$(ls -d $cg/exec/[0-9]*-* 2>/dev/null)" ] && [ $i -lt 50 ]; do
+	sleep 0.1; i=$((i+1))
+done
 fact groups "$(ls -d $cg/exec/[0-9]*-* 2>/dev/null | wc -l)"
 systemctl restart $U; fact restart $?
 run again '["true"]'
-kill -9 "$(systemctl show -P MainPID $U)"
-sleep 3
+main=$(systemctl show -P MainPID $U)
+kill -9 "$main"
+i=0
+until [ "$(systemctl is-active $U)" = active -a "$main" != \
+    "$(systemctl show -P MainPID $U)" ] || [ $i -gt 100 ]; do
+	sleep 0.2; i=$((i+1))
+done
 fact after_kill "$(systemctl is-active $U)"
 run afterkill '["true"]'
 fact restarts "$(systemctl show -P NRestarts $U)"
