@@ -164,16 +164,17 @@ make_long(struct tmp *t, const char *name, size_t before, const char *word,
     size_t behind, const char *end)
 {
 	FILE *f = fopen(at(t, name), "w");
-	size_t i;
+	char *fill = malloc(before + behind + 1);
 
 	assert_non_null(f);
-	for (i = 0; i < before; i++)
-		assert_int_equal(putc('x', f), 'x');
+	assert_non_null(fill);
+	memset(fill, 'x', before + behind + 1);
+	assert_int_equal(fwrite(fill, 1, before, f), before);
 	assert_int_not_equal(fputs(word, f), EOF);
-	for (i = 0; i < behind; i++)
-		assert_int_equal(putc('x', f), 'x');
+	assert_int_equal(fwrite(fill, 1, behind, f), behind);
 	assert_int_not_equal(fputs(end, f), EOF);
 	assert_int_equal(fclose(f), 0);
+	free(fill);
 }
 
 /* Of a line that no block holds: a match wherever it lies is found, once, at
@@ -203,8 +204,8 @@ test_long_lines(void **state)
 		f = hunt(&t, "^n.*e$", PF_REGEX, 99);
 		assert_string_equal(f->text, "long:2:1:needle ");
 		free(f);
-		f = hunt(&t, "x+needle", PF_REGEX, 99);
-		assert_int_equal(strstr(f->text, "long:1:") != NULL, n > 0);
+		f = hunt(&t, "x?needle", PF_REGEX, 99);
+		assert_non_null(strstr(f->text, "long:1:"));
 		assert_non_null(strstr(f->text, "long:3:1:xneedle "));
 		free(f);
 	}
