@@ -143,7 +143,8 @@ EXECD_PURE_SRC = common/cg.c execd/cgroup.c \
 	execd/known.c execd/look.c execd/recall.c execd/launch/xl.c
 
 UNIT_SRC = regress/unit/hop.c regress/unit/sink.c \
-	regress/unit/filter.c regress/unit/http_parse.c regress/unit/target.c \
+	regress/unit/filter.c regress/unit/filter_conf.c \
+	regress/unit/http_parse.c regress/unit/target.c \
 	regress/unit/digest.c regress/unit/hash.c \
 	regress/unit/body.c regress/unit/http_reply.c \
 	regress/unit/run_render.c regress/unit/listener.c \
@@ -360,7 +361,7 @@ manuals: $B/mantables
 # --- unit tests: built with the sanitizers, run by "make unit" --------------
 # Everything pure goes into one archive, so a test links only what it uses;
 # and what tests share.
-UNIT_LIB_SRC = regress/unit/policy_ask.c regress/unit/policy_gen.c
+UNIT_LIB_SRC = regress/unit/filter_ask.c regress/unit/policy_ask.c regress/unit/policy_gen.c
 PURE_AO = ${UNIT_LIB_SRC:.c=.ao} ${CORE_AO} ${POLICY_AO} ${LISTENER_PURE_SRC:.c=.ao} \
 	${MONITOR_PURE_SRC:.c=.ao} ${PATHD_PURE_SRC:.c=.ao} ${EXECD_PURE_SRC:.c=.ao} \
 	common/chan.ao

@@ -2,8 +2,9 @@
  * SPDX-License-Identifier: ISC
  *
  * The command policy: the examples of its own table, the cases, ordinary
- * commands and spelled dangers of regress/filter, and what depends on the
- * configuration.  Run from the top of the tree.
+ * commands and spelled dangers of regress/filter, and what is long or deep.
+ * What depends on the configuration is in filter_conf.c.  Run from the top of
+ * the tree.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,65 +13,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
-#include <jansson.h>
 
-#include "policy/policy.h"
+#include "regress/unit/filter_ask.h"
 
 #define DIR_DATA "regress/filter/"
 
 static struct filter *defaults;
 
 /* ---- helpers ---- */
-
-static int
-has(const char *const *v, size_t n, const char *name)
-{
-	while (n > 0)
-		if (strcmp(v[--n], name) == 0)
-			return 1;
-	return 0;
-}
-
-static int
-named(const struct filter_result *r, const char *name)
-{
-	return has(r->blocked, r->nblocked, name) ||
-	       has(r->warned, r->nwarned, name);
-}
-
-static void
-script(const struct filter *f, const char *s, size_t n, struct filter_result *r)
-{
-	assert_int_equal(filter_check_script(f, s, n, r), 0);
-}
-
-/* The same script as an argument of a shell. */
-static void
-line(const struct filter *f, const char *s, struct filter_result *r)
-{
-	struct strlist argv = {0};
-
-	assert_int_equal(strlist_add(&argv, "/bin/sh", 7), 0);
-	assert_int_equal(strlist_add(&argv, "-c", 2), 0);
-	assert_int_equal(strlist_add(&argv, s, strlen(s)), 0);
-	assert_int_equal(filter_check(f, &argv, NULL, 0, r), 0);
-	strlist_clear(&argv);
-}
-
-static void
-words(const struct filter *f, const char *const *v, const char *in, size_t n,
-    struct filter_result *r)
-{
-	struct strlist argv = {0};
-
-	for (; *v != NULL; v++)
-		assert_int_equal(strlist_add(&argv, *v, strlen(*v)), 0);
-	assert_int_equal(filter_check(f, &argv, in, n, r), 0);
-	strlist_clear(&argv);
-}
 
 static int
 hexval(char c)
@@ -124,19 +76,6 @@ each_line(const char *name, void (*fn)(char *, void *), void *arg)
 	return n;
 }
 
-static void
-print_hits(const char *what, const char *text, const struct filter_result *r)
-{
-	size_t i;
-
-	print_message("%s: %s:", what, text);
-	for (i = 0; i < r->nblocked; i++)
-		print_message(" block:%s", r->blocked[i]);
-	for (i = 0; i < r->nwarned; i++)
-		print_message(" warn:%s", r->warned[i]);
-	print_message("\n");
-}
-
 /* ---- the table's own examples ---- */
 
 static void
@@ -151,11 +90,11 @@ test_examples(void **state)
 	for (i = 0; filter_rule_info(i, &info); i++)
 		for (yes = 0; yes < 2; yes++)
 			for (e = yes ? info.yes : info.no; *e != NULL; e++) {
-				script(defaults, *e, strlen(*e), &r);
-				if (named(&r, info.name) == yes &&
+				ask_script(defaults, *e, strlen(*e), &r);
+				if (ask_named(&r, info.name) == yes &&
 				    (!yes || info.floor == (r.nblocked > 0)))
 					continue;
-				print_hits(info.name, *e, &r);
+				ask_print(info.name, *e, &r);
 				bad++;
 			}
 	assert_int_equal(bad, 0);
@@ -170,11 +109,11 @@ as_expected(const char *want, const struct filter_result *r)
 	if (strcmp(want, "none") == 0)
 		return r->nblocked + r->nwarned == 0;
 	if (strncmp(want, "block:", 6) == 0)
-		return has(r->blocked, r->nblocked, want + 6);
+		return ask_has(r->blocked, r->nblocked, want + 6);
 	if (strncmp(want, "warn:", 5) == 0)
-		return has(r->warned, r->nwarned, want + 5);
+		return ask_has(r->warned, r->nwarned, want + 5);
 	if (strncmp(want, "not:", 4) == 0)
-		return !named(r, want + 4);
+		return !ask_named(r, want + 4);
 	fail_msg("what is %s", want);
 	return 0;
 }
@@ -189,14 +128,14 @@ one_case(char *s, void *arg)
 	assert_non_null(text);
 	*text++ = '\0';
 	unescape(text);
-	script(defaults, text, strlen(text), &r);
+	ask_script(defaults, text, strlen(text), &r);
 	if (!as_expected(s, &r)) {
-		print_hits(s, text, &r);
+		ask_print(s, text, &r);
 		++*bad;
 	}
-	line(defaults, text, &r);
+	ask_line(defaults, text, &r);
 	if (!as_expected(s, &r)) {
-		print_hits("sh -c", text, &r);
+		ask_print("sh -c", text, &r);
 		++*bad;
 	}
 }
@@ -223,11 +162,11 @@ one_ordinary(char *s, void *arg)
 	struct filter_result r;
 
 	unescape(s);
-	line(defaults, s, &r);
+	ask_line(defaults, s, &r);
 	t->blocked += r.nblocked > 0;
 	t->warned += r.nwarned > 0;
 	if (r.nblocked > 0 || (r.nwarned > 0 && t->warned > 5))
-		print_hits("ordinary", s, &r);
+		ask_print("ordinary", s, &r);
 }
 
 static void
@@ -291,9 +230,9 @@ one_danger(char *s, void *arg)
 	struct filter_result r;
 
 	unescape(s);
-	line(defaults, s, &r);
+	ask_line(defaults, s, &r);
 	if (r.nblocked == 0) {
-		print_hits("not blocked", s, &r);
+		ask_print("not blocked", s, &r);
 		t->warned++;
 	}
 }
@@ -310,8 +249,6 @@ test_dangers(void **state)
 }
 
 /* ---- argument vectors and standard input ---- */
-
-#define V(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 static void
 test_argv(void **state)
@@ -362,10 +299,10 @@ test_argv(void **state)
 	size_t i;
 
 	for (i = 0; i < nitems(t); i++) {
-		words(defaults, t[i].argv, t[i].in,
+		ask_words(defaults, t[i].argv, t[i].in,
 		    t[i].in != NULL ? strlen(t[i].in) : 0, &r);
 		if (!as_expected(t[i].want, &r)) {
-			print_hits(t[i].want, t[i].argv[0], &r);
+			ask_print(t[i].want, t[i].argv[0], &r);
 			fail_msg("row %zu", i);
 		}
 		assert_false(r.too_large);
@@ -392,14 +329,14 @@ test_padding(void **state)
 		if (at[i] > 0)
 			s[at[i] - 1] = '\xe2';
 		memcpy(s + at[i], evil, sizeof(evil) - 1);
-		script(defaults, s, n, &r);
-		assert_true(has(r.blocked, r.nblocked, "rm_rf_root"));
+		ask_script(defaults, s, n, &r);
+		assert_true(ask_has(r.blocked, r.nblocked, "rm_rf_root"));
 		/* of another interpreter, and in a long argument */
-		words(defaults, V("python3"), s, n, &r);
-		assert_true(has(r.blocked, r.nblocked, "rm_rf_root"));
+		ask_words(defaults, V("python3"), s, n, &r);
+		assert_true(ask_has(r.blocked, r.nblocked, "rm_rf_root"));
 		s[n - 1] = '\0';
-		line(defaults, s, &r);
-		assert_true(has(r.blocked, r.nblocked, "rm_rf_root"));
+		ask_line(defaults, s, &r);
+		assert_true(ask_has(r.blocked, r.nblocked, "rm_rf_root"));
 	}
 	free(s);
 }
@@ -416,13 +353,13 @@ test_stdin_max(void **state)
 	fc.stdin_max = 10;
 	f = filter_new(&fc, why, sizeof(why));
 	assert_non_null(f);
-	script(f, "echo 12345", 10, &r);
+	ask_script(f, "echo 12345", 10, &r);
 	assert_false(r.too_large);
-	script(f, "echo 123456", 11, &r);
+	ask_script(f, "echo 123456", 11, &r);
 	assert_true(r.too_large);
-	words(f, V("python3", "-"), "print(12345)", 12, &r);
+	ask_words(f, V("python3", "-"), "print(12345)", 12, &r);
 	assert_true(r.too_large);
-	words(f, V("cat"), "echo 123456", 11, &r);
+	ask_words(f, V("cat"), "echo 123456", 11, &r);
 	assert_false(r.too_large);
 	filter_free(f);
 	filter_conf_clear(&fc);
@@ -439,7 +376,7 @@ repeat(const char *unit, size_t times, struct filter_result *r)
 	assert_non_null(s);
 	for (i = 0; i < times; i++)
 		memcpy(s + n * i, unit, n);
-	script(defaults, s, n * times, r);
+	ask_script(defaults, s, n * times, r);
 	free(s);
 }
 
@@ -456,7 +393,7 @@ test_depth(void **state)
 
 	for (i = 0; i < nitems(deep); i++) {
 		repeat(deep[i], 100000, &r);
-		if (!has(r.blocked, r.nblocked, "script_too_complex"))
+		if (!ask_has(r.blocked, r.nblocked, "script_too_complex"))
 			fail_msg("%s", deep[i]);
 		repeat(deep[i], 20, &r);
 		assert_int_equal(r.nblocked, 0);
@@ -464,254 +401,13 @@ test_depth(void **state)
 	for (i = 0; i < nitems(flat); i++)
 		repeat(flat[i], 100000, &r);
 	repeat("a ", 2000000, &r);
-	assert_true(has(r.blocked, r.nblocked, "script_too_complex"));
+	assert_true(ask_has(r.blocked, r.nblocked, "script_too_complex"));
 	repeat(">a ", 100000, &r);
-	assert_true(has(r.blocked, r.nblocked, "script_too_complex"));
+	assert_true(ask_has(r.blocked, r.nblocked, "script_too_complex"));
 	repeat(">a <b;", 100000, &r);
 	assert_int_equal(r.nblocked, 0);
 	repeat("a b c d;", 500000, &r);
 	assert_int_equal(r.nblocked, 0);
-}
-
-/* ---- configuration ---- */
-
-static void
-custom(struct filter_conf *fc, const char *name, const char *regex, int warn)
-{
-	struct filter_custom *fr;
-
-	fc->custom =
-	    reallocarray(fc->custom, fc->ncustom + 1, sizeof(*fc->custom));
-	assert_non_null(fc->custom);
-	fr = &fc->custom[fc->ncustom++];
-	memset(fr, 0, sizeof(*fr));
-	fr->name = strdup(name);
-	fr->regex = strdup(regex);
-	fr->warn = warn;
-}
-
-static struct filter *
-compile(const struct filter_conf *fc, int bad)
-{
-	char why[200];
-	struct filter *f = filter_new(fc, why, sizeof(why));
-
-	assert_non_null(f);
-	assert_int_equal(*why != '\0', bad);
-	return f;
-}
-
-static void
-test_modes(void **state)
-{
-	static const struct {
-		int enabled, mode, use_default;
-		int blocks, custom_blocks, custom_warns, warns;
-	} t[] = {
-	    {1, FILTER_BLOCK, 1, 1, 1, 0, 1},
-	    {1, FILTER_BLOCK, 0, 1, 1, 0, 0},
-	    {1, FILTER_WARN, 1, 1, 0, 1, 1},
-	    {1, FILTER_OFF, 1, 1, 0, 0, 0},
-	    {0, FILTER_BLOCK, 1, 1, 0, 0, 0},
-	};
-	struct filter_conf fc;
-	struct filter_result r;
-	struct filter *f;
-	size_t i;
-
-	for (i = 0; i < nitems(t); i++) {
-		assert_int_equal(filter_conf_init(&fc), 0);
-		fc.enabled = t[i].enabled;
-		fc.mode = t[i].mode;
-		fc.use_default_rules = t[i].use_default;
-		custom(&fc, "mine", "secret_tool", 0);
-		f = compile(&fc, 0);
-		line(f, "rm -rf /", &r);
-		assert_int_equal(r.nblocked > 0, t[i].blocks);
-		line(f, "secret_tool", &r);
-		assert_int_equal(
-		    has(r.blocked, r.nblocked, "mine"), t[i].custom_blocks);
-		assert_int_equal(
-		    has(r.warned, r.nwarned, "mine"), t[i].custom_warns);
-		line(f, "sudo -s", &r);
-		assert_int_equal(r.nwarned > 0, t[i].warns);
-		filter_free(f);
-		filter_conf_clear(&fc);
-	}
-}
-
-static void
-test_custom(void **state)
-{
-	static const char *const yes[] = {"secret_tool", "x; SECRET_TOOL --now",
-	    "secret_to\\ol", "secret_to'o'l", "/opt/secret_tool x",
-	    "sh -c \"sh -c 'secret\\_tool'\"", "echo \"secret_tool\"",
-	    "echo secret_tool | cat", "true > /var/secret_tool",
-	    "$'secret\\x5ftool'", "bash <<E\nsecret_to''ol\nE\n"};
-	static const char *const no[] = {
-	    "secret tool", "secret", "tool_secret"};
-	struct filter_conf fc;
-	struct filter_result r;
-	struct filter *f;
-	size_t i;
-
-	assert_int_equal(filter_conf_init(&fc), 0);
-	custom(&fc, "mine", "secret_tool", 0);
-	custom(&fc, "pipes", "^cat x \\| sort > out$", 1);
-	f = compile(&fc, 0);
-	for (i = 0; i < nitems(yes); i++) {
-		line(f, yes[i], &r);
-		if (!has(r.blocked, r.nblocked, "mine"))
-			fail_msg("%s", yes[i]);
-		assert_non_null(strstr(r.reason, "mine"));
-		script(f, yes[i], strlen(yes[i]), &r);
-		assert_true(has(r.blocked, r.nblocked, "mine"));
-	}
-	for (i = 0; i < nitems(no); i++) {
-		line(f, no[i], &r);
-		assert_int_equal(r.nblocked, 0);
-	}
-	/* data is not a program */
-	words(f, V("cat"), "secret_tool", 11, &r);
-	assert_int_equal(r.nblocked, 0);
-	words(f, V("ls", "secret_tool"), NULL, 0, &r);
-	assert_int_equal(r.nblocked, 1);
-	line(f, "true; c'a't \"x\" |\n sort >out; true", &r);
-	assert_true(has(r.warned, r.nwarned, "pipes"));
-	filter_free(f);
-	filter_conf_clear(&fc);
-}
-
-/* A custom rule that cannot be used takes no built-in rule with it. */
-static void
-test_custom_bad(void **state)
-{
-	struct filter_conf fc;
-	struct filter_result r;
-	struct filter *f;
-	char why[200];
-
-	assert_int_equal(filter_conf_init(&fc), 0);
-	fc.use_default_rules = 0;
-	custom(&fc, "good", "x", 0);
-	custom(&fc, "bad", "([", 0);
-	f = filter_new(&fc, why, sizeof(why));
-	assert_non_null(f);
-	assert_non_null(strstr(why, "bad"));
-	line(f, "rm -rf /", &r);
-	assert_int_equal(r.nblocked, 1);
-	line(f, "sudo -s", &r);
-	assert_int_equal(r.nwarned, 1);
-	line(f, "x", &r);
-	assert_int_equal(r.nblocked, 0);
-	filter_free(f);
-	filter_conf_clear(&fc);
-}
-
-static uint64_t
-cpu_us(void)
-{
-	struct timespec ts;
-
-	assert_int_equal(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts), 0);
-	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
-}
-
-/* What would take for ever counts as a match, and soon. */
-static void
-test_custom_slow(void **state)
-{
-	static const char *const slow[] = {"(a+)+$", "(a|aa)+$", "(a*)*b",
-	    "a*a*a*a*b", "a+b", "(.*)*c", "([a-z]+)*\\d", "^(a?){50}a{50}$"};
-	size_t n = 100000, i;
-	char *s = malloc(n + 2);
-	struct filter_conf fc;
-	struct filter_result r;
-	struct filter *f;
-	uint64_t began;
-
-	assert_non_null(s);
-	memset(s, 'a', n);
-	strlcpy(s + n, "!", 2);
-	for (i = 0; i < nitems(slow); i++) {
-		assert_int_equal(filter_conf_init(&fc), 0);
-		custom(&fc, "slow", slow[i], 0);
-		f = compile(&fc, 0);
-		filter_clock(f, cpu_us);
-		began = cpu_us();
-		words(f, V("echo", s), NULL, 0, &r);
-		if (cpu_us() - began > 400000)
-			fail_msg("%s: %llu us", slow[i],
-			    (unsigned long long)(cpu_us() - began));
-		filter_free(f);
-		filter_conf_clear(&fc);
-	}
-	free(s);
-}
-
-static void
-test_custom_check(void **state)
-{
-	struct filter_custom fr = {.name = strdup("r"), .regex = strdup("x+")};
-	char why[300];
-
-	assert_int_equal(filter_custom_check(&fr, why, sizeof(why)), 0);
-	assert_int_equal(strlist_add(&fr.match, "a 'x'", 5), 0);
-	assert_int_equal(strlist_add(&fr.pass, "y", 1), 0);
-	assert_int_equal(filter_custom_check(&fr, why, sizeof(why)), 0);
-	assert_int_equal(strlist_add(&fr.match, "y", 1), 0);
-	assert_int_equal(filter_custom_check(&fr, why, sizeof(why)), -1);
-	assert_non_null(strstr(why, "does not match"));
-	filter_custom_clear(&fr);
-}
-
-/* ---- families that are names only ---- */
-
-static void
-family_examples(const json_t *list, const char *name)
-{
-	struct filter_result r;
-	const json_t *e;
-	size_t i;
-
-	json_array_foreach(list, i, e) {
-		line(defaults, json_string_value(e), &r);
-		if (r.nblocked > 0) {
-			print_hits(name, json_string_value(e), &r);
-			fail_msg("%s is not of this family", name);
-		}
-	}
-}
-
-static void
-one_family(const char *file, const char *prefix)
-{
-	json_error_t err;
-	json_t *top = json_load_file(file, 0, &err), *rule;
-	struct filter_rule_info info;
-	const char *name;
-	size_t i, k;
-
-	if (top == NULL)
-		fail_msg("%s:%d: %s", file, err.line, err.text);
-	json_array_foreach(json_object_get(top, "rules"), i, rule) {
-		name = json_string_value(json_object_get(rule, "name"));
-		assert_non_null(name);
-		assert_int_equal(strncmp(name, prefix, strlen(prefix)), 0);
-		for (k = 0; filter_rule_info(k, &info); k++)
-			assert_string_not_equal(info.name, name);
-		family_examples(json_object_get(rule, "match"), name);
-		family_examples(json_object_get(rule, "pass"), name);
-	}
-	assert_true(i > 1);
-	json_decref(top);
-}
-
-static void
-test_families(void **state)
-{
-	one_family("etc/command-policy.d/windows.json", "win_");
-	one_family("etc/command-policy.d/macos.json", "macos_");
 }
 
 static int
@@ -743,12 +439,6 @@ main(void)
 	    cmocka_unit_test(test_padding),
 	    cmocka_unit_test(test_stdin_max),
 	    cmocka_unit_test(test_depth),
-	    cmocka_unit_test(test_modes),
-	    cmocka_unit_test(test_custom),
-	    cmocka_unit_test(test_custom_bad),
-	    cmocka_unit_test(test_custom_slow),
-	    cmocka_unit_test(test_custom_check),
-	    cmocka_unit_test(test_families),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
