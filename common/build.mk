@@ -504,13 +504,14 @@ FUZZ_LIB_SRC = ${BASE_SRC} ${COMMON_SRC} ${POLICY_SRC} \
 	${LISTENER_SRC:listener/main.c=} ${MONITOR_SRC:monitor/main.c=} \
 	monitor/ctl/resp.c monitor/ctl/sse.c \
 	${PATHD_PURE_SRC} ${EXECD_PURE_SRC} regress/fuzz/fuzz.c regress/fuzz/model.c \
-	regress/fuzz/decide.c
+	regress/fuzz/decide.c regress/fuzz/responses.c
 FUZZ_BIN = ${FUZZ_SRC:.c=.fz}
 FUZZ_FO = ${FUZZ_SRC:.c=.fo}
 FUZZ_LIB_FO = ${FUZZ_LIB_SRC:.c=.fo}
 FUZZ_FLAGS = -O1 -g -fno-omit-frame-pointer -fno-common \
 	-fno-sanitize-recover=all -DABX_SANITIZE
-DEPS += ${FUZZ_SRC:.c=.fo.d} ${FUZZ_LIB_SRC:.c=.fo.d}
+DEPS += ${FUZZ_SRC:.c=.fo.d} ${FUZZ_LIB_SRC:.c=.fo.d} \
+	regress/fuzz/monitor_heard.fo.d regress/fuzz/monitor_parent.fo.d
 
 .SUFFIXES: .fo .fz
 .c.fo:
@@ -527,6 +528,14 @@ $B/fuzz/libfuzz.a: ${FUZZ_LIB_FO}
 	@mkdir -p $B/fuzz
 	@rm -f $@
 	${V}${AR} rcD $@ ${FUZZ_LIB_FO}
+# A target of several files.
+FUZZ_MONITOR_FO = regress/fuzz/monitor.fo regress/fuzz/monitor_heard.fo \
+	regress/fuzz/monitor_parent.fo
+regress/fuzz/monitor.fz: ${FUZZ_MONITOR_FO}
+	@echo "  LD $@"
+	${V}${FUZZ_CC} ${FUZZ_FLAGS} -fsanitize=fuzzer,address,undefined -pie \
+	    -o $@ ${FUZZ_MONITOR_FO} $B/fuzz/libfuzz.a ${L_EVENT} ${L_JSON} \
+	    ${L_HASH} ${L_REGEX} ${L_GZIP} ${L_JAIL} ${L_COMMON}
 # An object that make would delete as a step on the way would be built again.
 ${FUZZ_BIN}: $B/fuzz/libfuzz.a ${FUZZ_FO}
 

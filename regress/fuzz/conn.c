@@ -12,7 +12,6 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -28,6 +27,7 @@ int listener_main(int, char **);
 #include "listener/ask.h"
 #include "listener/conn.h"
 #include "regress/fuzz/fuzz.h"
+#include "regress/fuzz/responses.h"
 
 #define TOKEN "token-0123456789"
 #define ASKS 64
@@ -493,40 +493,7 @@ converse(
 	story = NULL;
 }
 
-/* ---- the checks ---- */
-
-/* A new length without what is another one each time: request numbers, dates
- * and 100 Continue, which a client that does not wait is not sent. */
-static void
-plain(struct wbuf *w)
-{
-	static const char again[] = "HTTP/1.1 100 Continue\r\n\r\n";
-	static const char date[] = "\r\nDate: ";
-	static const char id[] =
-	    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
-	char *s = (char *)w->p;
-	size_t i, k, out = 0;
-
-	for (i = 0; i < w->len; i++) {
-		if (w->len - i >= sizeof(again) - 1 &&
-		    memcmp(s + i, again, sizeof(again) - 1) == 0) {
-			i += sizeof(again) - 2;
-			continue;
-		}
-		if (w->len - i > sizeof(date) + 29 &&
-		    memcmp(s + i, date, sizeof(date) - 1) == 0)
-			i += sizeof(date) - 1 + 29;
-		s[out++] = s[i];
-		if (s[i] != 'r' || w->len - i < ABX_REQID_LEN ||
-		    s[i + 1] != '-')
-			continue;
-		for (k = 2; k < ABX_REQID_LEN && strchr(id, s[i + k]) != NULL;)
-			k++;
-		if (k == ABX_REQID_LEN)
-			i += ABX_REQID_LEN - 1;
-	}
-	w->len = out;
-}
+/* ---- the target ---- */
 
 static int
 same(const struct wbuf *a, const struct wbuf *b)
@@ -534,86 +501,6 @@ same(const struct wbuf *a, const struct wbuf *b)
 	return a->len == b->len &&
 	       (a->len == 0 || memcmp(a->p, b->p, a->len) == 0);
 }
-
-/* The value of a field of a head, or NULL. */
-static const char *
-value(const char *head, const char *end, const char *name)
-{
-	const char *s = head;
-	size_t n = strlen(name);
-
-	while ((s = memmem(s, (size_t)(end - s), "\r\n", 2)) != NULL) {
-		s += 2;
-		if ((size_t)(end - s) > n && strncasecmp(s, name, n) == 0 &&
-		    s[n] == ':')
-			return s + n + 1 + (s[n + 1] == ' ');
-	}
-	return NULL;
-}
-
-static const char *
-past_chunks(const char *s, const char *end)
-{
-	char *e;
-	size_t n;
-
-	do {
-		CHECK(s < end && isxdigit((unsigned char)*s));
-		n = strtoul(s, &e, 16);
-		CHECK(e + 2 <= end && e[0] == '\r' && e[1] == '\n');
-		s = e + 2;
-		CHECK((size_t)(end - s) >= n + 2);
-		CHECK(memcmp(s + n, "\r\n", 2) == 0);
-		s += n + 2;
-	} while (n > 0);
-	return s;
-}
-
-/* One response: what follows it. */
-static const char *
-past_response(const char *s, const char *end)
-{
-	const char *head = s, *body, *len, *close;
-	unsigned status;
-	size_t n;
-
-	CHECK((size_t)(end - s) > 12 && memcmp(s, "HTTP/1.1 ", 9) == 0);
-	status = (unsigned)strtoul(s + 9, NULL, 10);
-	CHECK(status == 100 || (status >= 200 && status <= 599));
-	body = memmem(s, (size_t)(end - s), "\r\n\r\n", 4);
-	CHECK(body != NULL);
-	body += 4;
-	len = value(head, body, "Content-Length");
-	close = value(head, body, "Connection");
-	if (status == 304 || status == 204 || status == 100)
-		return body;
-	if (value(head, body, "Transfer-Encoding") != NULL) {
-		CHECK(len == NULL);
-		return past_chunks(body, end);
-	}
-	if (len == NULL) {
-		CHECK(close != NULL && strncmp(close, "close", 5) == 0);
-		return end; /* until it closes */
-	}
-	n = strtoul(len, NULL, 10);
-	CHECK((size_t)(end - body) >= n);
-	return body + n;
-}
-
-static void
-check_responses(const struct wbuf *w)
-{
-	const char *s = (const char *)w->p, *end;
-
-	if (w->len == 0)
-		return;
-	end = s + w->len;
-	while (s < end)
-		s = past_response(s, end);
-	CHECK(s == end);
-}
-
-/* ---- the target ---- */
 
 static void
 quiet(enum log_level level, const char *line)
@@ -686,11 +573,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	now_us += 3600ULL * 1000000;
 	/* a stream that breaks breaks its response */
 	if (f.n > 0 && hostile == NULL && memmem(f.p, f.n, "HEAD", 4) == NULL) {
-		check_responses(&whole.got);
-		check_responses(&parts.got);
+		responses_check(&whole.got);
+		responses_check(&parts.got);
 	}
-	plain(&whole.got);
-	plain(&parts.got);
+	responses_plain(&whole.got);
+	responses_plain(&parts.got);
 	CHECK(same(&whole.told, &parts.told));
 	CHECK(same(&whole.got, &parts.got));
 	wbuf_free(&whole.told);
