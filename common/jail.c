@@ -27,18 +27,10 @@
 #include <seccomp.h>
 
 #include "common/abx.h"
+#include "common/caps.h"
 #include "common/landlock.h"
 #include "common/log.h"
 
-/* linux/capability.h without libcap: the third version of the interface */
-struct cap_hdr {
-	uint32_t version;
-	int pid;
-};
-struct cap_data {
-	uint32_t effective, permitted, inheritable;
-};
-#define CAP_VERSION_3 0x20080522
 #define CAP_COUNT 64
 
 static void

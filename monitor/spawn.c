@@ -16,18 +16,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/caps.h"
 #include "common/jail.h"
 #include "common/log.h"
 #include "monitor/parent.h"
 
-struct cap_hdr {
-	uint32_t version;
-	int pid;
-};
-struct cap_data {
-	uint32_t effective, permitted, inheritable;
-};
-#define CAP_VERSION_3 0x20080522
 #define CAPBIT_SETPCAP 8
 #define CAPBIT_SYS_ADMIN 21
 

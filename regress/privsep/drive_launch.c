@@ -21,7 +21,7 @@
 #include "common/msg.h"
 #include "execd/launch/xl.h"
 
-#define ENDS_MS 3000
+#define ENDS_MS 15000
 #define GOES_ON_MS 100
 
 static struct {

@@ -72,7 +72,7 @@ say(struct imsgbuf *b, uint16_t type, uint64_t id, int fd, const void *p,
 static void
 settle(struct lab *l)
 {
-	double end = now() + 3;
+	double end = now() + 10;
 
 	assert_int_equal(lab_sync(l), 0);
 	while (proc_fds(l->pid) != l->fds && now() < end)

@@ -301,7 +301,7 @@ one_case(size_t i)
 	call = call_begin();
 	stage_mark(&st);
 	cases[i].run();
-	if (!puppet_dead(&puppet, 5000))
+	if (!puppet_dead(&puppet, 20000))
 		wrong(i, "it is not killed");
 	puppet_take(&puppet);
 	if (puppet.pid == old || stage_kid(&st, proc_name(puppet.kind)) == -1)
@@ -309,10 +309,10 @@ one_case(size_t i)
 	call_end(call);
 	lines = stage_logged(&st, "breaks the protocol");
 	if (puppet.kind != PROC_LISTENER && cases[i].quiet == 0 && lines == 0)
-		lines = stage_wait_log(&st, "breaks the protocol", 1, 1000);
+		lines = stage_wait_log(&st, "breaks the protocol", 1, 10000);
 	if (lines != (cases[i].quiet ? 0 : 1))
 		wrong(i, "one line was to say so");
-	if (!same(&before, 5000))
+	if (!same(&before, 20000))
 		wrong(i, "the others are not what they were");
 }
 
@@ -382,7 +382,7 @@ service_limit(void **state)
 		if (i > 0)
 			puppet_take(&puppet);
 		do_unknown();
-		assert_true(puppet_dead(&puppet, 5000));
+		assert_true(puppet_dead(&puppet, 20000));
 	}
 	assert_true(stage_ended(&st, 5000, &status));
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
@@ -411,7 +411,7 @@ service_log_flood(void **state)
 		puppet_say(&puppet, 1, PC_LOG, 0, -1, line, sizeof(line) - 1);
 	nap_ms(1100);
 	puppet_say(&puppet, 1, PC_LOG, 0, -1, line, sizeof(line) - 1);
-	assert_true(stage_wait_log(&st, "were dropped", 1, 5000) >= 1);
+	assert_true(stage_wait_log(&st, "were dropped", 1, 20000) >= 1);
 	n = stage_logged(&st, "flood");
 	if (n < 100 || n > 500)
 		fail_msg("%zu lines of 5001 were taken", n);

@@ -64,7 +64,7 @@ verdict(const char *what, int ends)
 {
 	int status = 0;
 
-	if (!solo_ended(&solo, ends ? 3000 : 15, &status)) {
+	if (!solo_ended(&solo, ends ? 15000 : 15, &status)) {
 		if (ends)
 			wrong(what, "it goes on");
 		else

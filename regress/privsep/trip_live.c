@@ -294,7 +294,7 @@ table_of(pid_t pid, char *out, size_t size)
 static void
 check_table(const char *name, pid_t pid, const char *want)
 {
-	double end = now() + 5;
+	double end = now() + 15;
 	char got[4096];
 
 	do { /* the last command may not be swept up yet */
@@ -398,12 +398,12 @@ check_killed(const char *name, long nr, const char *path, int where)
 	if (n != -2)
 		fail_msg("%s survives call %ld with %ld (%d)", name, nr, rc, n);
 	assert_int_equal(stage_wait_log(&st,
-			     "was killed by its system call filter", 1, 5000),
+			     "was killed by its system call filter", 1, 20000),
 	    1);
 	assert_int_not_equal(pid = stage_new_kid(&st, name, pid), -1);
 	/* confined again, and not on its way there */
 	snprintf(ready, sizeof(ready), "%s[%d]: uid", name, pid);
-	assert_int_equal(stage_wait_log(&st, ready, 1, 5000), 1);
+	assert_int_equal(stage_wait_log(&st, ready, 1, 20000), 1);
 }
 
 void
