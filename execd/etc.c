@@ -9,8 +9,10 @@
 
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,6 +20,13 @@
 
 #include "common/abx.h"
 #include "common/log.h"
+
+#ifndef OPEN_TREE_CLONE
+#include <linux/mount.h>
+#endif
+#ifndef SYS_open_tree
+#define SYS_open_tree 428
+#endif
 
 #define COPY_MAX (16 * 1024 * 1024) /* bytes of one file */
 #define COPY_DEPTH 4
@@ -91,16 +100,24 @@ copy_link(int src, const char *name, int dst)
 		log_warn("etc/%s", name);
 }
 
-/* One entry of the directory src into dst; *left bounds their number. */
+/* One entry of the directory src into dst; *left bounds their number.  type:
+ * as of readdir(3), since most are links, and many. */
 static void
-copy_entry(int src, const char *name, int dst, int depth, int *left)
+copy_entry(int src, const char *name, unsigned char type, int dst, int depth,
+    int *left)
 {
 	struct dirent *de;
 	struct stat st;
 	int from, to;
 	DIR *d;
 
-	if (--*left < 0 || fstatat(src, name, &st, AT_SYMLINK_NOFOLLOW) == -1)
+	if (--*left < 0)
+		return;
+	if (type == DT_LNK) {
+		copy_link(src, name, dst);
+		return;
+	}
+	if (fstatat(src, name, &st, AT_SYMLINK_NOFOLLOW) == -1)
 		return;
 	if (S_ISLNK(st.st_mode))
 		copy_link(src, name, dst);
@@ -117,7 +134,8 @@ copy_entry(int src, const char *name, int dst, int depth, int *left)
 	while ((de = readdir(d)) != NULL)
 		if (strcmp(de->d_name, ".") != 0 &&
 		    strcmp(de->d_name, "..") != 0)
-			copy_entry(from, de->d_name, to, depth - 1, left);
+			copy_entry(
+			    from, de->d_name, de->d_type, to, depth - 1, left);
 	closedir(d);
 	close(to);
 }
@@ -136,15 +154,16 @@ copy_like(int etc, int fd, int *left)
 		for (i = 0; i < nitems(copied_like); i++)
 			if (strncmp(de->d_name, copied_like[i],
 				strlen(copied_like[i])) == 0)
-				copy_entry(
-				    etc, de->d_name, fd, COPY_DEPTH, left);
+				copy_entry(etc, de->d_name, de->d_type, fd,
+				    COPY_DEPTH, left);
 	closedir(d);
 }
 
-void
-etc_fill(int fd, uid_t uid, gid_t gid)
+/* etc is the host's. */
+static void
+fill(int etc, int fd, uid_t uid, gid_t gid)
 {
-	int etc, left = COPY_ENTRIES;
+	int left = COPY_ENTRIES;
 	char text[256];
 	size_t i;
 
@@ -159,14 +178,63 @@ etc_fill(int fd, uid_t uid, gid_t gid)
 	stub(fd, "group", text);
 	stub(fd, "hosts", hosts);
 	stub(fd, "nsswitch.conf", nsswitch);
-	etc = open("/etc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (etc == -1)
-		fatal("/etc");
 	for (i = 0; i < nitems(copied); i++)
-		copy_entry(etc, copied[i], fd, COPY_DEPTH, &left);
+		copy_entry(etc, copied[i], DT_UNKNOWN, fd, COPY_DEPTH, &left);
 	copy_like(etc, fd, &left);
 	if (left < 0)
 		log_warnx("/etc/ssl or /etc/alternatives is too large to be "
 			  "copied whole");
-	close(etc);
+}
+
+/* ---- beside the rest of a start ---- */
+
+static int pending = -1; /* tells when it is done */
+
+/* A mount of its own of what is there, in no namespace: a descriptor. */
+static int
+mount_of(int dir, const char *path, unsigned flags)
+{
+	int fd = (int)syscall(SYS_open_tree, dir, path,
+	    OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | flags);
+
+	if (fd == -1)
+		fatal("cannot clone the mount of %s",
+		    *path == '\0' ? "the new /etc" : path);
+	return fd;
+}
+
+void
+etc_begin(int dir, uid_t uid, gid_t gid)
+{
+	int from = mount_of(AT_FDCWD, "/etc", AT_RECURSIVE);
+	int to = mount_of(dir, "", 0), done[2];
+	pid_t pid;
+
+	if (pipe2(done, O_CLOEXEC) == -1 || (pid = fork()) == -1)
+		fatal("cannot begin to fill etc");
+	if (pid == 0) {
+		fill(from, to, uid, gid);
+		_exit(write(done[1], "", 1) == 1 ? 0 : 1);
+	}
+	close(from);
+	close(to);
+	close(done[1]);
+	pending = done[0];
+}
+
+void
+etc_wait(void)
+{
+	ssize_t n;
+	char c;
+
+	if (pending == -1)
+		return;
+	do
+		n = read(pending, &c, 1);
+	while (n == -1 && errno == EINTR);
+	if (n != 1)
+		fatalx("the /etc of the sandboxes could not be made");
+	close(pending);
+	pending = -1;
 }

@@ -15,6 +15,7 @@
 #include "common/log.h"
 #include "common/memfd.h"
 #include "common/msg.h"
+#include "execd/etc.h"
 
 #define WORDS_MAX 2048
 #define INLINE_MAX (40 * 1024) /* larger payloads go by memfd */
@@ -71,6 +72,7 @@ job_hello(uint32_t layers, uint32_t abi, const char *text)
 		layers = abi = 0;
 		text = missing;
 	}
+	etc_wait();
 	jobs.hello.layers = layers;
 	jobs.hello.landlock_abi = abi;
 	strlcpy(jobs.hello.text, text, sizeof(jobs.hello.text));

@@ -449,7 +449,7 @@ build(const struct mounts_conf *c, int usr, int launcher)
 	show_system(usr);
 	if ((fd = place("/etc", 1)) == -1)
 		fatal("/etc");
-	etc_fill(fd, c->uid, c->gid);
+	etc_begin(fd, c->uid, c->gid);
 	close(fd);
 	if (mount_try(
 		"proc", "/proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == -1)

@@ -593,8 +593,9 @@ watch(struct parent *p, int sig, event_callback_fn cb)
 int
 parent_run(struct parent *p)
 {
+	/* the one that has most to do first */
 	static const enum proc_kind order[] = {
-	    PROC_MONITOR, PROC_EXECD, PROC_PATHD, PROC_LISTENER};
+	    PROC_EXECD, PROC_MONITOR, PROC_PATHD, PROC_LISTENER};
 	size_t i;
 
 	self = p;

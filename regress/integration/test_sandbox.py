@@ -478,6 +478,37 @@ may(fcntl.ioctl, fd, 0x80045200, b"1234")
         self.eq(sorted(os.listdir(self.world.w)), before)
 
 
+class Etc(Box):
+    """The /etc of the sandboxes, which is made while a service starts."""
+
+    def test_the_first_command_finds_all_of_it(self):
+        """Whatever runs as soon as there is an answer."""
+        tree = ("cd /etc && find alternatives ssl ld.so.conf.d -type l "
+                "-exec sh -c 'for l; do echo \"$l $(readlink $l)\"; done' x "
+                "{} + | sort | cksum; cat services protocols ld.so.cache "
+                "| cksum; ls")
+        host = subprocess.run(["sh", "-c", tree], capture_output=True,
+                              text=True).stdout.splitlines()
+        for _ in range(3):
+            w = World()
+            self.addCleanup(w.remove)
+            w.own()
+            svc = self.start(self.conf(w), w)
+            got = self.ok(svc.run("sh", "-c", tree)).json
+            lines = got["stdout"].splitlines()
+            self.eq(lines[:2], host[:2], got["stderr"])
+            self.eq({"passwd", "group", "hosts", "nsswitch.conf"}
+                    - set(lines[2:]), set())
+            self.eq("shadow" in lines, False)
+            self.refuse_writes(svc)
+            svc.stop()
+
+    def refuse_writes(self, svc):
+        r = self.ok(svc.run("sh", "-c", "echo x >> /etc/hosts || echo > "
+                            "/etc/new || rm /etc/hosts; echo $?")).json
+        self.eq(r["stdout"].strip() != "0", True, r)
+
+
 class NotNested(Box):
     conf_more = {"sandbox": {"protect": ["keep"]}}
 
