@@ -7,6 +7,7 @@
  */
 #include "common/jail.h"
 
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -23,6 +24,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 
 #include <seccomp.h>
 
@@ -296,12 +300,11 @@ filter_new(int deny_list)
 	return ctx;
 }
 
-void
-jail_seccomp(const struct jail_call *calls, int deny_list)
+static scmp_filter_ctx
+filter_build(const struct jail_call *calls, int deny_list)
 {
 	scmp_filter_ctx ctx = filter_new(deny_list);
 	const struct jail_call *c;
-	int rc;
 
 #ifdef ABX_SANITIZE
 	struct jail_call k = {NULL, 0, 0, 0, 0};
@@ -323,9 +326,64 @@ jail_seccomp(const struct jail_call *calls, int deny_list)
 	if (!deny_list)
 		add_base(ctx, calls);
 #endif
+	return ctx;
+}
+
+void
+jail_seccomp(const struct jail_call *calls, int deny_list)
+{
+	scmp_filter_ctx ctx = filter_build(calls, deny_list);
+	int rc;
+
 	if ((rc = seccomp_load(ctx)) != 0)
 		fatalx("seccomp_load: %s", strerror(-rc));
 	seccomp_release(ctx);
+}
+
+int
+jail_export(void *ctx, struct jail_prog *p)
+{
+	struct stat st;
+	int fd, rc;
+
+	if ((fd = memfd_create("filter", MFD_CLOEXEC)) == -1)
+		return -1;
+	if ((rc = seccomp_export_bpf(ctx, fd)) != 0) {
+		close(fd);
+		errno = -rc;
+		return -1;
+	}
+	if (fstat(fd, &st) == -1 || st.st_size <= 0 ||
+	    st.st_size > (off_t)(BPF_MAXINSNS * sizeof(struct sock_filter)) ||
+	    (p->code = malloc((size_t)st.st_size)) == NULL ||
+	    pread(fd, p->code, (size_t)st.st_size, 0) != st.st_size) {
+		close(fd);
+		errno = EIO;
+		return -1;
+	}
+	p->len = (size_t)st.st_size;
+	close(fd);
+	return 0;
+}
+
+void
+jail_compile(const struct jail_call *calls, int deny_list, struct jail_prog *p)
+{
+	scmp_filter_ctx ctx = filter_build(calls, deny_list);
+
+	if (jail_export(ctx, p) == -1)
+		fatal("seccomp_export_bpf");
+	seccomp_release(ctx);
+}
+
+int
+jail_load(const struct jail_prog *p)
+{
+	struct sock_fprog prog;
+
+	prog.len = (unsigned short)(p->len / sizeof(struct sock_filter));
+	prog.filter = p->code;
+	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog);
 }
 
 void

@@ -8,10 +8,8 @@
 #include "execd/filter.h"
 
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include <errno.h>
@@ -27,6 +25,8 @@
 #include <linux/seccomp.h>
 
 #include <seccomp.h>
+
+#include "common/jail.h"
 
 #if defined(__x86_64__)
 #define NATIVE_ARCH AUDIT_ARCH_X86_64
@@ -213,26 +213,12 @@ add_denied(scmp_filter_ctx ctx)
 /* The context's program as bytes. */
 static int export(scmp_filter_ctx ctx, struct xl_filter *f)
 {
-	struct stat st;
-	int fd, rc;
+	struct jail_prog p;
 
-	if ((fd = memfd_create("filter", MFD_CLOEXEC)) == -1)
+	if (jail_export(ctx, &p) == -1)
 		return -1;
-	if ((rc = seccomp_export_bpf(ctx, fd)) != 0) {
-		close(fd);
-		errno = -rc;
-		return -1;
-	}
-	if (fstat(fd, &st) == -1 || st.st_size <= 0 ||
-	    st.st_size > XL_FILTER_MAX ||
-	    (f->code = malloc((size_t)st.st_size)) == NULL ||
-	    pread(fd, f->code, (size_t)st.st_size, 0) != st.st_size) {
-		close(fd);
-		errno = EIO;
-		return -1;
-	}
-	f->len = (size_t)st.st_size;
-	close(fd);
+	f->code = p.code;
+	f->len = p.len;
 	return 0;
 }
 

@@ -27,6 +27,7 @@
 #include "pathd/mounts.h"
 #include "pathd/pool.h"
 #include "pathd/roots.h"
+#include "pathd/unpack.h"
 
 static struct pathd pd = {.journal = -1};
 static struct chan *mon;
@@ -107,6 +108,7 @@ pathd_opened(const struct proc_conf *pc, struct jail *j)
 		j->paths[j->npaths++].rights = JR_READ | JR_WRITE;
 	}
 	mounts_open(&pd.roots);
+	unpack_init();
 	sweep_wait();
 	if ((n = journal_sweep(&pd)) > 0)
 		log_info("removed %zu temporaries of a crash", n);

@@ -230,12 +230,21 @@ read_archive(struct unpacker *u, int gzip)
 	return u->code != C_OK ? u->code : code;
 }
 
+static struct jail_prog filter;
+
+void
+unpack_init(void)
+{
+	static const struct jail_call none[] = {{NULL, 0, 0, 0, 0}};
+
+	jail_compile(none, 0, &filter);
+}
+
 static void unpack_main(int in, int out, int gzip, uint64_t max)
     __attribute__((noreturn));
 static void
 unpack_main(int in, int out, int gzip, uint64_t max)
 {
-	static const struct jail_call none[] = {{NULL, 0, 0, 0, 0}};
 	struct unpack_end end = {0};
 	struct unpacker *u;
 
@@ -245,9 +254,8 @@ unpack_main(int in, int out, int gzip, uint64_t max)
 	    close_range(3, ~0U, 0) == -1)
 		_exit(1);
 	if ((u = calloc(1, sizeof(*u))) == NULL ||
-	    (u->sha = sha256_new()) == NULL)
+	    (u->sha = sha256_new()) == NULL || jail_load(&filter) == -1)
 		_exit(1);
-	jail_seccomp(none, 0);
 	u->in = 0;
 	u->out = 1;
 	u->max = max;

@@ -30,6 +30,8 @@ struct unpack_end {
 void unpack_end_put(struct wbuf *, const struct unpack_end *);
 int unpack_end_get(struct rbuf *, struct unpack_end *);
 
+/* Start-up, before pathd is confined: make its filter. */
+void unpack_init(void);
 /* Start it on a pipe (borrowed) that holds a tar stream, with gzip around it
  * or not: its pid and the pipe of its frames, non-blocking, or -1 with
  * errno. */
