@@ -192,13 +192,14 @@ class Absent(Case):
             pass
         os.unlink(self.world / "w/up")
 
+    def kill_all(self):
+        # or execd might see the end of abxd before it gets its own signal
+        os.kill(self.svc.kid("abx-execd"), signal.SIGSTOP)
+        self.svc.kill()
+
     def test_a_killed_service(self):
         """What it left goes at the next start."""
-        def kill():
-            # or it might see the end of abxd before it gets its own signal
-            os.kill(self.svc.kid("abx-execd"), signal.SIGSTOP)
-            self.svc.kill()
-        self.left_behind(kill)
+        self.left_behind(self.kill_all)
         self.eq(set(NAMES) <= set(self.here()), True, self.here())
         self.svc.start()
         self.gone()
@@ -262,7 +263,7 @@ class Off(Absent):
         conf["sandbox"] = {"protect_absent": True}
         self.start(conf, w)
         self.addCleanup(setattr, self, "svc", shared)
-        self.left_behind(self.svc.kill)
+        self.left_behind(self.kill_all)
         self.eq(set(NAMES) <= set(self.here()), True, self.here())
         conf["sandbox"] = {}
         self.start(conf, w)

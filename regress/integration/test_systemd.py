@@ -76,8 +76,9 @@ run again '["true"]'
 main=$(systemctl show -P MainPID $U)
 kill -9 "$main"
 i=0
-until [ "$(systemctl is-active $U)" = active -a "$main" != \
-    "$(systemctl show -P MainPID $U)" ] || [ $i -gt 100 ]; do
+until new=$(systemctl show -P MainPID $U) # it is another one, and ready
+    [ "$new" != 0 -a "$new" != "$main" -a \
+    "$(systemctl is-active $U)" = active ] || [ $i -gt 100 ]; do
 	sleep 0.2; i=$((i+1))
 done
 fact after_kill "$(systemctl is-active $U)"

@@ -184,8 +184,9 @@ wait_for 'abx-eat hold'
 main=$(systemctl show -P MainPID $U)
 kill -9 $main
 i=0
-until [ "$(systemctl is-active $U)" = active -a $main != \
-    "$(systemctl show -P MainPID $U)" ] || [ $i -gt 100 ]; do
+until new=$(systemctl show -P MainPID $U) # it is another one, and ready
+    [ "$new" != 0 -a "$new" != "$main" -a \
+    "$(systemctl is-active $U)" = active ] || [ $i -gt 100 ]; do
 	sleep 0.2; i=$((i+1))
 done
 fact active_after_kill "$(systemctl is-active $U)"
