@@ -35,7 +35,7 @@ L_GZIP = -lz
 
 # --- sources ---------------------------------------------------------------
 # BASE is linked into the static launcher too: libc only.
-BASE_SRC = common/wire.c common/imsg.c common/msg.c
+BASE_SRC = common/wire.c common/imsg.c common/msg.c common/bpf.c
 COMMON_SRC = common/args.c common/strlist.c common/payload.c \
 	common/payload_ask.c common/payload_path.c \
 	common/payload_exec.c common/payload_files.c common/payload_cover.c \
@@ -91,7 +91,7 @@ EXECD_SRC = execd/main.c execd/job.c execd/job_start.c \
 
 LAUNCH_SRC = execd/launch/launch.c execd/launch/super.c \
 	execd/launch/ns.c execd/launch/init.c \
-	execd/launch/landlock.c execd/launch/seccomp.c execd/launch/xl.c
+	execd/launch/landlock.c execd/launch/xl.c
 
 MONITOR_SRC = monitor/main.c monitor/filter.c monitor/gate.c monitor/req.c \
 	monitor/principal.c monitor/limits.c monitor/answer.c monitor/step.c \

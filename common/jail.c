@@ -26,7 +26,6 @@
 #include <unistd.h>
 
 #include <linux/filter.h>
-#include <linux/seccomp.h>
 
 #include <seccomp.h>
 
@@ -341,8 +340,10 @@ jail_seccomp(const struct jail_call *calls, int deny_list)
 }
 
 int
-jail_export(void *ctx, struct jail_prog *p)
+jail_export(void *ctx, uint8_t **code, size_t *len)
 {
+	const off_t max = BPF_MAXINSNS * sizeof(struct sock_filter);
+	uint8_t *p = NULL;
 	struct stat st;
 	int fd, rc;
 
@@ -353,37 +354,29 @@ jail_export(void *ctx, struct jail_prog *p)
 		errno = -rc;
 		return -1;
 	}
-	if (fstat(fd, &st) == -1 || st.st_size <= 0 ||
-	    st.st_size > (off_t)(BPF_MAXINSNS * sizeof(struct sock_filter)) ||
-	    (p->code = malloc((size_t)st.st_size)) == NULL ||
-	    pread(fd, p->code, (size_t)st.st_size, 0) != st.st_size) {
+	if (fstat(fd, &st) == -1 || st.st_size <= 0 || st.st_size > max ||
+	    (p = malloc((size_t)st.st_size)) == NULL ||
+	    pread(fd, p, (size_t)st.st_size, 0) != st.st_size) {
+		free(p);
 		close(fd);
 		errno = EIO;
 		return -1;
 	}
-	p->len = (size_t)st.st_size;
 	close(fd);
+	*code = p;
+	*len = (size_t)st.st_size;
 	return 0;
 }
 
 void
-jail_compile(const struct jail_call *calls, int deny_list, struct jail_prog *p)
+jail_compile(
+    const struct jail_call *calls, int deny_list, uint8_t **code, size_t *len)
 {
 	scmp_filter_ctx ctx = filter_build(calls, deny_list);
 
-	if (jail_export(ctx, p) == -1)
+	if (jail_export(ctx, code, len) == -1)
 		fatal("seccomp_export_bpf");
 	seccomp_release(ctx);
-}
-
-int
-jail_load(const struct jail_prog *p)
-{
-	struct sock_fprog prog;
-
-	prog.len = (unsigned short)(p->len / sizeof(struct sock_filter));
-	prog.filter = p->code;
-	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog);
 }
 
 void

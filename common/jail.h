@@ -56,18 +56,13 @@ void jail_landlock(const struct jail_path *, size_t);
 /* Build and load the filter; a refused call kills the process (deny_list:
  * EPERM). */
 void jail_seccomp(const struct jail_call *, int deny_list);
-/* The program of a filter, to be loaded later; nothing frees it. */
-struct jail_prog {
-	void *code; /* array of struct sock_filter */
-	size_t len; /* bytes */
-};
-/* That of a libseccomp context: 0, or -1 with errno. */
-int jail_export(void *ctx, struct jail_prog *);
-/* What jail_seccomp would load, for processes that are started later: without
- * memory libseccomp does not always return. */
-void jail_compile(const struct jail_call *, int deny_list, struct jail_prog *);
-/* Load it, by system calls only: 0, or -1 with errno. */
-int jail_load(const struct jail_prog *);
+/* The program of a libseccomp context, for bpf_load: 0 and *code is *len bytes
+ * that the caller owns, or -1 with errno. */
+int jail_export(void *ctx, uint8_t **code, size_t *len);
+/* That of what jail_seccomp would load, for processes that are started later:
+ * without memory libseccomp does not always return. */
+void jail_compile(
+    const struct jail_call *, int deny_list, uint8_t **code, size_t *len);
 /* How many descriptors there may be. */
 struct rlimit jail_nofile_now(void);
 /* no_new_privs, DUMPABLE 0, jail_no_core, PDEATHSIG KILL and a check that

@@ -210,18 +210,6 @@ add_denied(scmp_filter_ctx ctx)
 	return 0;
 }
 
-/* The context's program as bytes. */
-static int export(scmp_filter_ctx ctx, struct xl_filter *f)
-{
-	struct jail_prog p;
-
-	if (jail_export(ctx, &p) == -1)
-		return -1;
-	f->code = p.code;
-	f->len = p.len;
-	return 0;
-}
-
 static scmp_filter_ctx
 context(void)
 {
@@ -253,7 +241,7 @@ build_list(struct xl_filter *f)
 	    add_rules(ctx, EPERM, rules, nitems(rules)) == 0 &&
 	    add_rules(ctx, 0, rules_core, nitems(rules_core)) == 0 &&
 	    add_rules(ctx, EPERM, rules_none, nitems(rules_none)) == 0)
-		rc = export(ctx, f);
+		rc = jail_export(ctx, &f->code, &f->len);
 	seccomp_release(ctx);
 	return rc;
 }
@@ -267,7 +255,7 @@ build_nofork(struct xl_filter *f)
 	if ((ctx = context()) == NULL)
 		return -1;
 	if (add_rules(ctx, EPERM, rules_nofork, nitems(rules_nofork)) == 0)
-		rc = export(ctx, f);
+		rc = jail_export(ctx, &f->code, &f->len);
 	seccomp_release(ctx);
 	return rc;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/abx.h"
+#include "common/size.h"
 #include "pathd/tar_int.h"
 
 /* Of what precedes a member; of its pieces. */
@@ -24,29 +25,6 @@ tar_ext_clear(struct tar_ext *e)
 	free(e->pax_link);
 	free(e->hole_path);
 	memset(e, 0, sizeof(*e));
-}
-
-/* One more decimal digit: 0 or -1. */
-static int
-add_digit(uint64_t *v, int c)
-{
-	if (c < '0' || c > '9' || *v > (uint64_t)INT64_MAX / 10 ||
-	    (*v = *v * 10 + (uint64_t)(c - '0')) > (uint64_t)INT64_MAX)
-		return -1;
-	return 0;
-}
-
-/* All of n bytes as decimal digits. */
-static int
-get_decimal(const char *s, size_t n, uint64_t *v)
-{
-	*v = 0;
-	if (n == 0)
-		return -1;
-	for (; n > 0; n--)
-		if (add_digit(v, *s++) == -1)
-			return -1;
-	return 0;
 }
 
 /* ---- what comes before a member ---- */
@@ -83,7 +61,7 @@ map_text(struct tar_in *t, const char *s, size_t n)
 	while (n > 0) {
 		comma = memchr(s, ',', n);
 		k = comma == NULL ? n : (size_t)(comma - s);
-		if (get_decimal(s, k, &v[i++ % 2]) == -1)
+		if (uint_parse(s, k, INT64_MAX, &v[i++ % 2]) == -1)
 			return tar_broken(t);
 		if (i % 2 == 0 && map_add(t, v[0], v[1]) == -1)
 			return -1;
@@ -140,7 +118,7 @@ pax_apply(struct tar_in *t, const char *key, const char *s, size_t n)
 		return map_text(t, s, n);
 	for (i = 0; i < nitems(numbers); i++)
 		if (strcmp(key, numbers[i].key) == 0) {
-			if (get_decimal(s, n, numbers[i].to) == -1)
+			if (uint_parse(s, n, INT64_MAX, numbers[i].to) == -1)
 				return tar_broken(t);
 			*numbers[i].has = 1;
 			return numbers[i].to == &len ? map_add(t, e->off, len)
@@ -160,7 +138,7 @@ pax_record(struct tar_in *t, char **p, size_t *n)
 	if (blank == NULL)
 		return tar_broken(t);
 	head = (size_t)(blank + 1 - *p);
-	if (get_decimal(*p, head - 1, &len) == -1 || len > *n ||
+	if (uint_parse(*p, head - 1, INT64_MAX, &len) == -1 || len > *n ||
 	    len < head + 2 || (*p)[len - 1] != '\n' ||
 	    (eq = memchr(blank + 1, '=', (size_t)len - head - 1)) == NULL)
 		return tar_broken(t);
@@ -205,9 +183,7 @@ tar_ext_read(struct tar_in *t, const struct tar_block *b)
 		return tar_broken(t);
 	/* of the whole archive, a label, or who else may read it */
 	if (strchr("gVA", b->type) != NULL)
-		return tar_need(t, NULL, size) == -1
-			   ? -1
-			   : tar_need(t, NULL, tar_pad(size));
+		return tar_need(t, NULL, size + tar_pad(size));
 	if (size > EXT_MAX)
 		return tar_broken(t);
 	if ((text = malloc((size_t)size + 1)) == NULL)
@@ -257,6 +233,16 @@ holes_old(struct tar_in *t, const struct tar_block *b)
 		if (tar_need(t, &next, sizeof(next)) == -1 ||
 		    map_old(t, next.map, nitems(next.map)) == -1)
 			return -1;
+	return 0;
+}
+
+/* One more decimal digit: 0 or -1. */
+static int
+add_digit(uint64_t *v, int c)
+{
+	if (c < '0' || c > '9' || *v > (uint64_t)INT64_MAX / 10 ||
+	    (*v = *v * 10 + (uint64_t)(c - '0')) > (uint64_t)INT64_MAX)
+		return -1;
 	return 0;
 }
 

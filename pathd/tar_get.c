@@ -251,7 +251,7 @@ tar_next(struct tar_in *t, struct member *m)
 	int rc;
 
 	memset(m, 0, sizeof(*m));
-	if (tar_need(t, NULL, t->left) == -1 || tar_need(t, NULL, t->pad) == -1)
+	if (tar_need(t, NULL, t->left + t->pad) == -1)
 		return -1;
 	t->left = t->pos = 0;
 	t->pad = t->at = t->nmap = 0;

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "common/abx.h"
+#include "common/bpf.h"
 #include "common/codes.h"
 #include "common/frame.h"
 #include "common/jail.h"
@@ -230,14 +231,15 @@ read_archive(struct unpacker *u, int gzip)
 	return u->code != C_OK ? u->code : code;
 }
 
-static struct jail_prog filter;
+static uint8_t *filter;
+static size_t filter_len;
 
 void
 unpack_init(void)
 {
 	static const struct jail_call none[] = {{NULL, 0, 0, 0, 0}};
 
-	jail_compile(none, 0, &filter);
+	jail_compile(none, 0, &filter, &filter_len);
 }
 
 static void unpack_main(int in, int out, int gzip, uint64_t max)
@@ -254,7 +256,8 @@ unpack_main(int in, int out, int gzip, uint64_t max)
 	    close_range(3, ~0U, 0) == -1)
 		_exit(1);
 	if ((u = calloc(1, sizeof(*u))) == NULL ||
-	    (u->sha = sha256_new()) == NULL || jail_load(&filter) == -1)
+	    (u->sha = sha256_new()) == NULL ||
+	    bpf_load(filter, filter_len) == -1)
 		_exit(1);
 	u->in = 0;
 	u->out = 1;

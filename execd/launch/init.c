@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "common/abx.h"
+#include "common/bpf.h"
 #include "common/codes.h"
 #include "execd/launch/ns.h"
 
@@ -337,7 +338,8 @@ child(void *arg)
 		child_die(C_SBX_UNAVAILABLE, "rlimits");
 	sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	if ((x->flags & XL_NO_FORK) != 0 && seccomp_enter(start->nofork) == -1)
+	if ((x->flags & XL_NO_FORK) != 0 &&
+	    bpf_load(start->nofork->code, start->nofork->len) == -1)
 		child_die(C_SBX_UNAVAILABLE, "seccomp");
 	/* The first that exists is the one that was meant: one that may not
 	 * be run does not lead to the next. */

@@ -28,6 +28,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/bpf.h"
 #include "common/codes.h"
 #include "common/imsg.h"
 #include "common/msg.h"
@@ -153,7 +154,8 @@ apply(uint64_t id)
 	}
 	if ((setup.layers & LAYER_SECCOMP) != 0) {
 		for (i = 0; i < setup.nfilters; i++)
-			if (seccomp_enter(&setup.filters[i]) == -1)
+			if (bpf_load(setup.filters[i].code,
+				setup.filters[i].len) == -1)
 				setup_failed(id, C_SBX_UNAVAILABLE, "seccomp");
 		if (setup.nfilters > 0)
 			y.layers |= LAYER_SECCOMP;

@@ -3,8 +3,8 @@
  *
  * The launcher's own parts: PID 1 of a sandbox.  launch.c owns the status
  * socket and the order of things; init.c starts a program; super.c is what
- * only the supervisor of a session's run does; landlock.c and seccomp.c are
- * one layer each.  libc, common/wire imsg msg and xl only.
+ * only the supervisor of a session's run does; landlock.c is one layer.  libc,
+ * common/wire imsg msg bpf and xl only.
  */
 #ifndef ABX_LAUNCH_H
 #define ABX_LAUNCH_H
@@ -71,9 +71,6 @@ int landlock_enter(const struct xl_setup *, int abi);
 int landlock_apart_set(void);
 /* Enter a new domain of those rules.  System calls only. */
 int landlock_apart(int set);
-
-/* Put one program on this process and what it starts. */
-int seccomp_enter(const struct xl_filter *);
 
 /* What a program is started with, all borrowed. */
 struct start {

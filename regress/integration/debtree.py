@@ -33,6 +33,26 @@ ask() { # NAME CURL-ARGUMENTS
 	curl -s -m %(patience)d --unix-socket /run/agent-sandbox.sock \
 	    -H "Authorization: Bearer %(token)s" "$@" >"$out"
 }
+groups() { # how many there are for runs, below $cg
+	ls -d $cg/exec/[0-9]*-* 2>/dev/null | wc -l
+}
+settled() { # the same, when what is going is gone; a probe comes and goes
+	i=0
+	while n=$(groups); [ $n != 0 ] && [ $i -lt 100 ]; do
+		sleep 0.1; i=$((i+1))
+	done
+	echo $n
+}
+kill_main() { # UNIT: its first process, until it is another one, and ready
+	main=$(systemctl show -P MainPID $1)
+	kill -9 $main
+	i=0
+	until new=$(systemctl show -P MainPID $1)
+	    [ "$new" != 0 -a "$new" != "$main" -a \
+	    "$(systemctl is-active $1)" = active ] || [ $i -gt 100 ]; do
+		sleep 0.2; i=$((i+1))
+	done
+}
 """
 
 

@@ -66,21 +66,10 @@ fact run_procs "$(cat $(sed 's,$,/comm,;s,^,/proc/,' \
     $cg/exec/[0-9]*-*/cgroup.procs) | sort | tr '\n' ' ')"
 fact run_limits "$(ls $cg/exec/[0-9]*-*/ | grep -cE '^(memory|pids).max')"
 wait
-i=0
-while [ -n "$(ls -d $cg/exec/[0-9]*-* 2>/dev/null)" ] && [ $i -lt 50 ]; do
-	sleep 0.1; i=$((i+1))
-done
-fact groups "$(ls -d $cg/exec/[0-9]*-* 2>/dev/null | wc -l)"
+fact groups $(settled)
 systemctl restart $U; fact restart $?
 run again '["true"]'
-main=$(systemctl show -P MainPID $U)
-kill -9 "$main"
-i=0
-until new=$(systemctl show -P MainPID $U) # it is another one, and ready
-    [ "$new" != 0 -a "$new" != "$main" -a \
-    "$(systemctl is-active $U)" = active ] || [ $i -gt 100 ]; do
-	sleep 0.2; i=$((i+1))
-done
+kill_main $U
 fact after_kill "$(systemctl is-active $U)"
 run afterkill '["true"]'
 fact restarts "$(systemctl show -P NRestarts $U)"

@@ -78,16 +78,6 @@ use() { # a configuration
 	systemctl poweroff
 	exit 1
 }
-groups() { # how many there are for runs
-	ls -d $cg/exec/[0-9]*-* 2>/dev/null | wc -l
-}
-settled() { # the same, when what is going is gone; a probe comes and goes
-	i=0
-	while n=$(groups); [ $n != 0 ] && [ $i -lt 100 ]; do
-		sleep 0.1; i=$((i+1))
-	done
-	echo $n
-}
 wait_for() { # a command line of somebody
 	i=0
 	until pgrep -f "$1" >/dev/null || [ $i -gt 100 ]; do
@@ -181,14 +171,7 @@ fact first_group "$(ls $cg/exec | tr '\n' ' ')"
 # --- the whole service is killed
 eat lost2 hold 8 15 &
 wait_for 'abx-eat hold'
-main=$(systemctl show -P MainPID $U)
-kill -9 $main
-i=0
-until new=$(systemctl show -P MainPID $U) # it is another one, and ready
-    [ "$new" != 0 -a "$new" != "$main" -a \
-    "$(systemctl is-active $U)" = active ] || [ $i -gt 100 ]; do
-	sleep 0.2; i=$((i+1))
-done
+kill_main $U
 fact active_after_kill "$(systemctl is-active $U)"
 fact groups_after_main_kill $(settled)
 eat_again after_main_kill memory 8

@@ -20,8 +20,6 @@
 
 #define DIR_DATA "regress/filter/"
 
-static struct filter *defaults;
-
 /* ---- helpers ---- */
 
 static int
@@ -90,7 +88,7 @@ test_examples(void **state)
 	for (i = 0; filter_rule_info(i, &info); i++)
 		for (yes = 0; yes < 2; yes++)
 			for (e = yes ? info.yes : info.no; *e != NULL; e++) {
-				ask_script(defaults, *e, strlen(*e), &r);
+				ask_script(ask_defaults, *e, strlen(*e), &r);
 				if (ask_named(&r, info.name) == yes &&
 				    (!yes || info.floor == (r.nblocked > 0)))
 					continue;
@@ -128,12 +126,12 @@ one_case(char *s, void *arg)
 	assert_non_null(text);
 	*text++ = '\0';
 	unescape(text);
-	ask_script(defaults, text, strlen(text), &r);
+	ask_script(ask_defaults, text, strlen(text), &r);
 	if (!as_expected(s, &r)) {
 		ask_print(s, text, &r);
 		++*bad;
 	}
-	ask_line(defaults, text, &r);
+	ask_line(ask_defaults, text, &r);
 	if (!as_expected(s, &r)) {
 		ask_print("sh -c", text, &r);
 		++*bad;
@@ -162,7 +160,7 @@ one_ordinary(char *s, void *arg)
 	struct filter_result r;
 
 	unescape(s);
-	ask_line(defaults, s, &r);
+	ask_line(ask_defaults, s, &r);
 	t->blocked += r.nblocked > 0;
 	t->warned += r.nwarned > 0;
 	if (r.nblocked > 0 || (r.nwarned > 0 && t->warned > 5))
@@ -230,7 +228,7 @@ one_danger(char *s, void *arg)
 	struct filter_result r;
 
 	unescape(s);
-	ask_line(defaults, s, &r);
+	ask_line(ask_defaults, s, &r);
 	if (r.nblocked == 0) {
 		ask_print("not blocked", s, &r);
 		t->warned++;
@@ -299,7 +297,7 @@ test_argv(void **state)
 	size_t i;
 
 	for (i = 0; i < nitems(t); i++) {
-		ask_words(defaults, t[i].argv, t[i].in,
+		ask_words(ask_defaults, t[i].argv, t[i].in,
 		    t[i].in != NULL ? strlen(t[i].in) : 0, &r);
 		if (!as_expected(t[i].want, &r)) {
 			ask_print(t[i].want, t[i].argv[0], &r);
@@ -329,13 +327,13 @@ test_padding(void **state)
 		if (at[i] > 0)
 			s[at[i] - 1] = '\xe2';
 		memcpy(s + at[i], evil, sizeof(evil) - 1);
-		ask_script(defaults, s, n, &r);
+		ask_script(ask_defaults, s, n, &r);
 		assert_true(ask_has(r.blocked, r.nblocked, "rm_rf_root"));
 		/* of another interpreter, and in a long argument */
-		ask_words(defaults, V("python3"), s, n, &r);
+		ask_words(ask_defaults, V("python3"), s, n, &r);
 		assert_true(ask_has(r.blocked, r.nblocked, "rm_rf_root"));
 		s[n - 1] = '\0';
-		ask_line(defaults, s, &r);
+		ask_line(ask_defaults, s, &r);
 		assert_true(ask_has(r.blocked, r.nblocked, "rm_rf_root"));
 	}
 	free(s);
@@ -376,7 +374,7 @@ repeat(const char *unit, size_t times, struct filter_result *r)
 	assert_non_null(s);
 	for (i = 0; i < times; i++)
 		memcpy(s + n * i, unit, n);
-	ask_script(defaults, s, n * times, r);
+	ask_script(ask_defaults, s, n * times, r);
 	free(s);
 }
 
@@ -410,22 +408,6 @@ test_depth(void **state)
 	assert_int_equal(r.nblocked, 0);
 }
 
-static int
-setup(void **state)
-{
-	char why[100];
-
-	defaults = filter_new(NULL, why, sizeof(why));
-	return defaults == NULL ? -1 : 0;
-}
-
-static int
-teardown(void **state)
-{
-	filter_free(defaults);
-	return 0;
-}
-
 int
 main(void)
 {
@@ -441,5 +423,5 @@ main(void)
 	    cmocka_unit_test(test_depth),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, ask_setup, ask_teardown);
 }

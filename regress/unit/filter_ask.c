@@ -15,6 +15,24 @@
 
 #include "regress/unit/filter_ask.h"
 
+struct filter *ask_defaults;
+
+int
+ask_setup(void **state)
+{
+	char why[100];
+
+	ask_defaults = filter_new(NULL, why, sizeof(why));
+	return ask_defaults == NULL ? -1 : 0;
+}
+
+int
+ask_teardown(void **state)
+{
+	filter_free(ask_defaults);
+	return 0;
+}
+
 int
 ask_has(const char *const *v, size_t n, const char *name)
 {

@@ -11,6 +11,12 @@
 /* Words of one command, as ask_words takes them. */
 #define V(...) ((const char *const[]){__VA_ARGS__, NULL})
 
+/* The policy as it is when nothing is said, from ask_setup to ask_teardown,
+ * which are cmocka's for a group. */
+extern struct filter *ask_defaults;
+int ask_setup(void **state);
+int ask_teardown(void **state);
+
 /* 1 when the name is one of n. */
 int ask_has(const char *const *v, size_t n, const char *name);
 /* 1 when the rule matched, whatever comes of it. */

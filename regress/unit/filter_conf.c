@@ -18,8 +18,6 @@
 
 #include "regress/unit/filter_ask.h"
 
-static struct filter *defaults;
-
 /* ---- configuration ---- */
 
 static void
@@ -222,7 +220,7 @@ family_examples(const json_t *list, const char *name)
 	size_t i;
 
 	json_array_foreach(list, i, e) {
-		ask_line(defaults, json_string_value(e), &r);
+		ask_line(ask_defaults, json_string_value(e), &r);
 		if (r.nblocked > 0) {
 			ask_print(name, json_string_value(e), &r);
 			fail_msg("%s is not of this family", name);
@@ -261,22 +259,6 @@ test_families(void **state)
 	one_family("etc/command-policy.d/macos.json", "macos_");
 }
 
-static int
-setup(void **state)
-{
-	char why[100];
-
-	defaults = filter_new(NULL, why, sizeof(why));
-	return defaults == NULL ? -1 : 0;
-}
-
-static int
-teardown(void **state)
-{
-	filter_free(defaults);
-	return 0;
-}
-
 int
 main(void)
 {
@@ -289,5 +271,5 @@ main(void)
 	    cmocka_unit_test(test_families),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, ask_setup, ask_teardown);
 }
