@@ -51,7 +51,7 @@ POLICY_SRC = policy/model.c policy/findings.c policy/suggest.c policy/json.c \
 	policy/words.c policy/confauth.c policy/confopen.c policy/conflisten.c \
 	policy/conffinish.c policy/confnew.c policy/config.c policy/preset.c policy/print.c \
 	policy/keymap.c policy/lint.c policy/lintcmd.c policy/lintscript.c \
-	policy/lintshadow.c policy/lists.c \
+	policy/lintroot.c policy/lintshadow.c policy/lists.c \
 	policy/selector.c policy/argv.c policy/shlex.c policy/envrule.c \
 	policy/path.c policy/principal.c policy/scope.c policy/compile.c \
 	policy/index.c policy/schema.c policy/denypass.c policy/bound.c \
@@ -149,7 +149,7 @@ UNIT_SRC = regress/unit/hop.c regress/unit/sink.c \
 	regress/unit/body.c regress/unit/http_reply.c \
 	regress/unit/run_render.c regress/unit/listener.c \
 	regress/unit/json.c regress/unit/many.c \
-	regress/unit/conf.c regress/unit/conf_world.c \
+	regress/unit/conf.c regress/unit/conf_world.c regress/unit/conf_roots.c \
 	regress/unit/glob.c regress/unit/late.c regress/unit/imsg.c \
 	regress/unit/size.c regress/unit/shlex.c \
 	regress/unit/argv.c regress/unit/selector.c regress/unit/decide.c \

@@ -133,32 +133,6 @@ check_state(struct confset *cs)
 	    cs->conf->state_dir, uid, cs->files.file, &cs->found);
 }
 
-/* A root inside a protected directory could never be used; say so, since the
- * denials would not. */
-static void
-check_roots(struct confset *cs)
-{
-	struct policy_root root;
-	char *real;
-	size_t i, k;
-
-	for (i = 0; i < policy_nroots(cs->policy); i++) {
-		policy_root(cs->policy, i, &root);
-		if ((real = confdirs_canonical(root.path)) == NULL)
-			continue;
-		for (k = 0; k < cs->protect.n; k++)
-			if (confdirs_within(real, cs->protect.v[k]))
-				break;
-		if (k < cs->protect.n)
-			findings_add(&cs->found, FIND_WARN,
-			    "config.root_protected", cs->files.file, 1, 1,
-			    "the root %s lies in the protected directory %s; "
-			    "nothing below it can be reached",
-			    root.path, cs->protect.v[k]);
-		free(real);
-	}
-}
-
 /* A deny holds however the way to the place is spelled. */
 static int
 respell_denies(struct conf_rules *rs)
@@ -192,7 +166,6 @@ compile(struct confset *cs)
 	for (i = 0; i < cs->protect.n; i++)
 		if (policy_protect(cs->policy, cs->protect.v[i]) == -1)
 			return -1;
-	check_roots(cs);
 	policy_examples(cs->conf, cs->policy, &cs->found);
 	if (confwire_boot(&cs->boot, cs) == -1 || confwire_check(cs) == -1)
 		return -1;
@@ -229,6 +202,7 @@ confset_load(struct confset *cs, const struct confset_opts *o)
 	if (confdirs_protect(&cs->protect, cs->conf, &cs->files,
 		cs->world.root_start, o->env) == -1)
 		return -1;
+	conf_lint_roots(cs->conf, &cs->world, &cs->protect, &cs->found);
 	return compile(cs);
 }
 

@@ -245,6 +245,9 @@ int stmt_matches(
 /* The first of n bit sets, from i on, that has one of the caller's; n when
  * there is none. */
 size_t stmt_next(const uint64_t *bits, size_t i, size_t n, uint64_t who_bits);
+/* The directory of the system itself that no call may touch and that covers
+ * the path, constant, or NULL. */
+const char *system_dir_over(const char *path);
 /* 1 when a directory that no call may touch covers the path. */
 int system_denies(const struct policy *, const char *path);
 /* Its patterns as texts: 0, -1 or 1 as pglobs_texts. */

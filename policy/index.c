@@ -288,14 +288,24 @@ policy_index(struct policy *p)
 
 /* ---- the system deny list ---- */
 
-int
-system_denies(const struct policy *p, const char *path)
+const char *
+system_dir_over(const char *path)
 {
 	size_t i;
 
 	for (i = 0; i < nitems(system_dirs); i++)
 		if (path_below(system_dirs[i], path) != NULL)
-			return 1;
+			return system_dirs[i];
+	return NULL;
+}
+
+int
+system_denies(const struct policy *p, const char *path)
+{
+	size_t i;
+
+	if (system_dir_over(path) != NULL)
+		return 1;
 	for (i = 0; i < p->protect.n; i++)
 		if (path_below(p->protect.v[i], path) != NULL)
 			return 1;

@@ -174,6 +174,10 @@ const struct strlist *conf_env_pass(const struct conf *);
 /* Lints of the whole (page "lints" of server.json(5)). */
 void conf_lint(
     const struct conf *, const struct conf_world *, struct findings *);
+/* The lint of roots that lie in one of these directories, canonical, or in one
+ * that the system keeps: config.root_protected. */
+void conf_lint_roots(const struct conf *, const struct conf_world *,
+    const struct strlist *protect, struct findings *);
 
 /* ---- policy ---- */
 

@@ -202,9 +202,74 @@ class CheckConfig(Case):
         os.symlink(self.root, state)
         self.assertIn("config.state_dir_unsafe", self.check().stdout)
 
+    def protected(self, **config):
+        """Where, which root and which directory, of each warning."""
+        self.write(**config)
+        out = self.check("--json")
+        self.assertEqual(out.returncode, 0, out)
+        found = [f for f in json.loads(out.stdout)["findings"]
+                 if f["code"] == "config.root_protected"]
+        for f in found:
+            self.assertEqual((f["file"], f["severity"]),
+                             (self.file, "warning"))
+            self.assertGreater(f["line"], 1)
+        return [re.match(r'"(\w+)"(?: of "[^"]+")?: (\S+) (?:is|lies in) the '
+                         r'protected directory (\S+), so', f["message"])
+                .groups() for f in found]
+
     def test_protected_root(self):
-        self.write(preset="download-only", root=f"{self.dir}/log")
-        self.assertIn("warning: config.root_protected", self.check().stdout)
+        """Each directory that nobody can reach, and what only looks so."""
+        d = self.dir
+        for name in ("conf/sub", "keep/in", "near", "near-run", "logs"):
+            os.makedirs(f"{d}/{name}")
+        for name in ("state", "state/ws", "state-run"):
+            os.mkdir(f"{d}/{name}", 0o700)
+        os.symlink(f"{d}/conf/sub", f"{d}/link")
+        for root, over in ((f"{d}/conf", "conf"), (f"{d}/conf/sub", "conf"),
+                           (f"{d}/link", "conf"), (f"{d}/log", "log"),
+                           (f"{d}/state", "state"),
+                           (f"{d}/state/ws/{{session}}", "state"),
+                           (f"{d}/state-run", "state-run"),
+                           (f"{d}/keep/in/{{principal.id}}", "keep"),
+                           ("/proc/self", "/proc"), ("/dev", "/dev"),
+                           (d, None), (self.root, None),
+                           (f"{d}/near", None), (f"{d}/near-run", None),
+                           (f"{d}/logs/{{session}}", None)):
+            want = [] if over is None else [
+                ("paths", root, os.path.join(d, over))]
+            with self.subTest(root):
+                self.assertEqual(self.protected(
+                    protect_dirs=[f"{d}/keep"], rules=[
+                        {"allow": "files.list", "paths": self.root},
+                        {"allow": "files.stat", "paths": root}]), want)
+
+    def test_protected_place_of_work(self):
+        """Of commands, and of those of a session."""
+        run = {"allow": "commands.run", "name": "all of it",
+               "commands": {"allow": ["true"], "cwd": [self.root]}}
+        state = f"{self.dir}/state"
+        os.mkdir(state, 0o700)
+        self.assertEqual(self.protected(rules=[run]), [])
+        run["commands"]["cwd"].append(f"{self.dir}/log")
+        self.assertEqual(self.protected(rules=[run]), [
+            ("cwd", f"{self.dir}/log", f"{self.dir}/log")])
+        self.assertIn(f'"cwd" of "all of it": {self.dir}/log is the',
+                      self.check().stdout)
+        run["commands"]["cwd"].pop()
+        self.assertEqual(
+            self.protected(rules=[run],
+                           sandbox={"workspace_root": f"{state}/ws"}),
+            [("workspace_root", f"{state}/ws", state)])
+        self.assertEqual(self.protected(
+            preset="workspace-exec", root=f"{state}"), [
+            ("paths", state, state), ("cwd", state, state)])
+
+    def test_protected_root_beside_an_error(self):
+        self.write(rules=[{"allow": "files.stat", "paths": self.dir + "/log"},
+                          {"allow": "files.none"}])
+        out = self.check()
+        self.assertEqual(out.returncode, 2, out)
+        self.assertIn("warning: config.root_protected", out.stdout)
 
     def test_preset_alone(self):
         if os.path.exists("/etc/agent-sandbox/server.json"):

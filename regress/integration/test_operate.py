@@ -80,6 +80,24 @@ class Reload(Case):
         self.eq(abxctl(svc, "reload").returncode, 0)
         self.refused(svc.download("a.txt"), 404, "op.not_enabled")
 
+    def test_root_that_nobody_can_reach(self):
+        """Said at the start, and at a reload that brings it."""
+        w = self.world
+        rule = {"allow": "files.stat", "paths": w / "conf"}
+        text = (f'"paths": {w / "conf"} is the protected directory '
+                f'{w / "conf"}, so')
+        svc = self.start(self.config(w), world=w)
+        self.eq("config.root_protected" in svc.logged(), False, svc.tail())
+        svc.config["rules"].append(rule)
+        svc.write(svc.config)
+        out = abxctl(svc, "reload")
+        self.eq(out.returncode, 0, out.stdout)
+        self.eq(until(10, lambda: text in svc.logged()), True, svc.tail())
+        svc.stop()
+        os.truncate(svc.log, 0)
+        svc.start()
+        self.eq(text in svc.logged(), True, svc.tail())
+
     def rough_world(self):
         """One whose log the other tests do not see."""
         w = World()
