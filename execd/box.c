@@ -84,6 +84,11 @@ spare_drop(struct box *b)
 		close(b->spare_pidfd);
 	b->spare_pidfd = -1;
 	b->spare_pid = 0;
+	event_del(&b->place_ev);
+	/* it ends by itself */
+	cgroup_free(b->spare_group, 0);
+	b->spare_group = NULL;
+	b->spare_placed = 0;
 }
 
 static void
@@ -247,6 +252,37 @@ fork_super(struct box *b)
 	return -1;
 }
 
+/* Put the spare into the group of the next run.  The kernel lets who moves a
+ * process wait until all processors have been elsewhere, ten milliseconds and
+ * more, so it is done while nobody waits for it. */
+static void
+spare_place(struct box *b)
+{
+	struct cgroup *g = NULL;
+	char name[16];
+
+	event_del(&b->place_ev);
+	if (b->spare_pid == 0 || b->spare_placed)
+		return;
+	snprintf(name, sizeof(name), "r%u", b->ngroups++);
+	if (cgroup_new(&g, b->group, name) == -1 ||
+	    cgroup_put_pid(g, b->spare_pid) == -1) {
+		log_warn("control group of a spare supervisor");
+		cgroup_free(g, 0);
+		spare_drop(b); /* the next run gets another */
+		return;
+	}
+	cgroup_free(b->spare_group, 0);
+	b->spare_group = g;
+	b->spare_placed = 1;
+}
+
+static void
+place_cb(evutil_socket_t fd, short what, void *arg)
+{
+	spare_place(arg);
+}
+
 /* A spare says HELLO and nothing else, until it has a run. */
 static int
 spare_msg_cb(struct chan *c, struct imsg *m, void *arg)
@@ -259,6 +295,7 @@ spare_msg_cb(struct chan *c, struct imsg *m, void *arg)
 	    (b->spare_pidfd = pidfd_open(m->pid, 0)) == -1)
 		return -1;
 	b->spare_pid = m->pid;
+	event_active(&b->place_ev, EV_TIMEOUT, 0);
 	return 0;
 }
 
@@ -282,21 +319,33 @@ spare_new(struct box *b)
 		close(fd);
 }
 
+static int
+spare_give(struct box *b, struct job *j)
+{
+	int rc = 0;
+
+	j->chan = b->spare;
+	chan_hand(j->chan, job_launch_msg_cb, job_launch_gone_cb, j);
+	if (b->spare_pid != 0)
+		rc = job_launch_init(j, b->spare_pid, b->spare_pidfd);
+	j->group = b->spare_group;
+	b->spare = NULL;
+	b->spare_pid = 0;
+	b->spare_pidfd = -1;
+	b->spare_group = NULL;
+	b->spare_placed = 0;
+	return rc;
+}
+
 int
 box_super(struct box *b, struct job *j)
 {
-	int fd, rc = 0;
+	int fd;
 
-	if (b->spare != NULL) {
-		j->chan = b->spare;
-		chan_hand(j->chan, job_launch_msg_cb, job_launch_gone_cb, j);
-		if (b->spare_pid != 0)
-			rc = job_launch_init(j, b->spare_pid, b->spare_pidfd);
-		b->spare = NULL;
-		b->spare_pid = 0;
-		b->spare_pidfd = -1;
-		return rc;
-	}
+	if (b->spare != NULL)
+		spare_place(b);
+	if (b->spare != NULL)
+		return spare_give(b, j);
 	if ((fd = fork_super(b)) == -1)
 		return -1;
 	j->chan = chan_new(
@@ -311,16 +360,19 @@ void
 box_keep(struct box *b, struct job *j)
 {
 	if (b->state != BOX_READY || b->spare != NULL || !j->ended ||
-	    !j->empty || j->chan == NULL || j->pidfd == -1 || j->init_gone ||
-	    cgroup_put_pid(b->own, j->init) == -1)
+	    !j->empty || j->chan == NULL || j->pidfd == -1 || j->init_gone)
 		return;
 	event_del(&j->init_ev);
 	b->spare = j->chan;
 	b->spare_pid = j->init;
 	b->spare_pidfd = j->pidfd;
+	b->spare_group = j->group;
 	chan_hand(b->spare, spare_msg_cb, spare_gone_cb, b);
+	/* when the end of this run is said */
+	event_active(&b->place_ev, EV_TIMEOUT, 0);
 	j->chan = NULL;
 	j->pidfd = -1;
+	j->group = NULL;
 }
 
 void
@@ -490,6 +542,7 @@ box_new(const char *session, const struct wbuf *key,
 	wbuf_init(&b->key, key->len);
 	wput_raw(&b->key, key->p, key->len);
 	evtimer_assign(&b->clock, jobs.conf.base, clock_cb, b);
+	evtimer_assign(&b->place_ev, jobs.conf.base, place_cb, b);
 	if (make_groups(b) == -1) {
 		log_warn("control group of a session");
 		box_free(b);

@@ -96,8 +96,8 @@ void job_sweep(void);
 void job_fail(struct job *, uint16_t code, int err, const char *layer);
 /* Start the program of a held run. */
 void job_release(struct job *);
-/* Make the run's group in up (NULL: at the top), with its limits.  0, or -1
- * with errno. */
+/* Make the run's group in up (NULL: at the top) unless it has one, and set its
+ * limits.  0, or -1 with errno. */
 int job_group(struct job *, struct cgroup *up);
 /* The run's place in a session's sandbox is ready: start it, or hold it. */
 void job_placed(struct job *);

@@ -227,7 +227,7 @@ job_group(struct job *j, struct cgroup *up)
 	char name[32];
 
 	snprintf(name, sizeof(name), "%llu", (unsigned long long)j->id);
-	if (cgroup_new(&j->group, up, name) == 0 &&
+	if ((j->group != NULL || cgroup_new(&j->group, up, name) == 0) &&
 	    cgroup_limits(j->group, &j->bounds) == 0)
 		return 0;
 	if (!j->probe)

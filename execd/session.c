@@ -78,13 +78,16 @@ session_join(struct job *j, const struct profile_binds *binds)
 }
 
 /* The run's supervisor and its sandbox are there, and it waits for nothing
- * else: before it is placed its supervisor, j->init outside, is alone. */
+ * else: before it is placed its supervisor, j->init outside, is alone.  One
+ * that was a spare is in the group already. */
 static void
 place(struct job *j)
 {
+	int there = j->group != NULL;
+
 	j->ready = j->box->ready;
 	if (job_group(j, j->box->group) == -1 ||
-	    cgroup_put_pid(j->group, j->init) == -1)
+	    (!there && cgroup_put_pid(j->group, j->init) == -1))
 		job_fail(j, C_SBX_UNAVAILABLE, errno, "cgroup");
 	else
 		job_placed(j);

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/codes.h"
@@ -105,6 +106,58 @@ one(const char *const argv[], int oom)
 	run_clear(&r);
 }
 
+/* The group in which a supervisor waits for the next command: another than
+ * that of the last. */
+static void
+placed(const char *session, const char *last, char name[256])
+{
+	const struct timespec ts = {0, 10000000};
+	char path[600];
+	int i;
+
+	for (i = 0; i < 500; i++) {
+		name[0] = '\0';
+		(void)groups_in(session, "r", name);
+		snprintf(path, sizeof(path), "%s/%s", session, name);
+		if (name[0] != '\0' && strcmp(name, last) != 0 &&
+		    group_file(path, "cgroup.procs")[0] != '\0')
+			return;
+		(void)nanosleep(&ts, NULL);
+	}
+	CHECK(0, "no group for the next command of %s", session);
+}
+
+/* No command waits until its supervisor was moved: that one is in the
+ * command's group before there is a command. */
+static void
+ahead(const char *session)
+{
+	static const char *const argv[] = {
+	    "sh", "-c", "sed 's,.*/,,' /proc/self/cgroup", NULL};
+	char name[256], last[256] = "", path[600];
+	struct run r;
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		placed(session, last, name);
+		snprintf(path, sizeof(path), "%s/%s", session, name);
+		/* none of the last command's */
+		CHECK(strcmp(group_file(path, "memory.max"), "max") == 0, "%s",
+		    group_file(path, "memory.max"));
+		session_script(&r, argv, ONE);
+		r.s.memory = MEMORY;
+		r.s.procs = PROCS;
+		peer_run(&peer, &r);
+		CHECK(r.out != NULL &&
+			  strncmp(r.out, name, strlen(name)) == 0 &&
+			  r.out[strlen(name)] == '\n',
+		    "in %s, not %s", r.out, name);
+		check_layer(&r);
+		run_clear(&r);
+		strlcpy(last, name, sizeof(last));
+	}
+}
+
 /* A script in one of the sessions of kept(). */
 static void
 keeper(struct run *r, int which, const char *text)
@@ -174,6 +227,7 @@ test_groups(void)
 	CHECK(strcmp(group_file(session, "cgroup.procs"), "") == 0,
 	    "a process between the groups");
 	one(fits, 0);
+	ahead(session);
 	one(large, 1);
 	one(fits, 0);
 	/* all in the same sandbox, whose first command still runs */
