@@ -48,7 +48,7 @@ PROC_SRC = common/chan.c common/proc.c common/jail.c
 POLICY_SRC = policy/model.c policy/findings.c policy/suggest.c policy/json.c \
 	policy/tree.c policy/confkey.c policy/confcheck.c policy/confscope.c \
 	policy/confrule.c policy/confceil.c policy/confexample.c policy/example.c \
-	policy/words.c policy/confauth.c policy/confopen.c policy/conflisten.c \
+	policy/words.c policy/confids.c policy/confauth.c policy/confopen.c policy/conflisten.c \
 	policy/conffinish.c policy/confnew.c policy/config.c policy/preset.c policy/print.c \
 	policy/keymap.c policy/lint.c policy/lintcmd.c policy/lintscript.c \
 	policy/lintroot.c policy/lintshadow.c policy/lists.c \

@@ -259,20 +259,14 @@ token_secret(struct cload *cl, const struct node *n, const struct token_in *t,
 static int
 id_free(struct cload *cl, const struct node *n, const char *id)
 {
-	const struct conf *c = cl->c;
-	int used = 0;
-	size_t i;
+	int used;
 
 	if (strcmp(id, "anonymous") == 0) {
 		conf_find(cl, n, FIND_ERROR, "config.reserved_id",
 		    "the id \"anonymous\" is reserved");
 		return 0;
 	}
-	for (i = 0; i < c->ntokens; i++)
-		used |= strcmp(c->tokens[i].id, id) == 0;
-	for (i = 0; i < c->npeers; i++)
-		used |= strcmp(c->peers[i].id, id) == 0;
-	if (used)
+	if ((used = confids_has(&cl->ids, cl->c, id)))
 		conf_find(cl, n, FIND_ERROR, "config.duplicate_id",
 		    "the id \"%s\" is used already", id);
 	return !used;
@@ -283,20 +277,16 @@ static int
 token_unique(struct cload *cl, const struct node *n, const struct token_in *t,
     const uint8_t *digest)
 {
-	size_t i;
+	const struct conf_token *same;
 
 	if (!id_free(cl, node_get(n, "id"), t->id))
 		return 0;
-	for (i = 0; i < cl->c->ntokens; i++) {
-		if (digest != NULL &&
-		    ct_equal(cl->c->tokens[i].digest, digest, 32)) {
-			conf_find(cl, n, FIND_ERROR, "config.duplicate_id",
-			    "\"%s\" and \"%s\" have the same secret",
-			    cl->c->tokens[i].id, t->id);
-			return 0;
-		}
-	}
-	return 1;
+	if (digest == NULL ||
+	    (same = confids_secret(&cl->ids, cl->c, digest)) == NULL)
+		return 1;
+	conf_find(cl, n, FIND_ERROR, "config.duplicate_id",
+	    "\"%s\" and \"%s\" have the same secret", same->id, t->id);
+	return 0;
 }
 
 /* Append and take id and roles. */
@@ -315,7 +305,7 @@ token_push(struct cload *cl, struct token_in *t, const uint8_t *digest)
 	memcpy(v->digest, digest, 32);
 	t->id = NULL;
 	memset(&t->roles, 0, sizeof(t->roles));
-	return 0;
+	return confids_token(&cl->ids, c) == -1 ? conf_nomem(cl) : 0;
 }
 
 static void
@@ -388,17 +378,13 @@ static const struct ckey peer_keys[] = {
 static int
 uid_free(struct cload *cl, const struct node *n, uint32_t uid)
 {
-	size_t i;
+	const struct conf_peer *same = confids_uid(&cl->ids, cl->c, uid);
 
-	for (i = 0; i < cl->c->npeers; i++)
-		if (cl->c->peers[i].uid == uid) {
-			conf_find(cl, node_get(n, "uid"), FIND_ERROR,
-			    "config.duplicate_id",
-			    "the uid %u is the peer \"%s\" already", uid,
-			    cl->c->peers[i].id);
-			return 0;
-		}
-	return 1;
+	if (same == NULL)
+		return 1;
+	conf_find(cl, node_get(n, "uid"), FIND_ERROR, "config.duplicate_id",
+	    "the uid %u is the peer \"%s\" already", uid, same->id);
+	return 0;
 }
 
 /* Append and take id and roles. */
@@ -413,7 +399,7 @@ peer_push(struct cload *cl, struct conf_peer *p)
 	c->peers = v;
 	c->peers[c->npeers++] = *p;
 	memset(p, 0, sizeof(*p));
-	return 0;
+	return confids_peer(&cl->ids, c) == -1 ? conf_nomem(cl) : 0;
 }
 
 static int

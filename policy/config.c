@@ -519,6 +519,7 @@ conf_load(const struct conf_source *src, size_t n, const struct conf_world *w,
 	if (ss != NULL)
 		sources_free(ss);
 	strlist_clear(&cl.secret_names);
+	confids_clear(&cl.ids);
 	free(cl.top.file);
 	return cl.c;
 }

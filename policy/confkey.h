@@ -13,6 +13,7 @@
 #include <stdarg.h>
 
 #include "common/wire.h"
+#include "policy/confids.h"
 #include "policy/model.h"
 #include "policy/tree.h"
 
@@ -80,6 +81,7 @@ struct cload {
 	const struct node *preset, *presets, *root, *without;
 	struct limit_set limits; /* top-level minima */
 	const struct node *auth;
+	struct confids ids;
 	int has_audit;
 	struct strlist secret_names; /* variables that hold credentials */
 	const struct node *rule_sel; /* "allow" or "deny" of the rule at hand */

@@ -1,7 +1,7 @@
 /*
  * SPDX-License-Identifier: ISC
  *
- * From hashed keys to rules, in the order in which they were added.  Keys are
+ * From hashed keys to indices, in the order in which they were added.  Keys are
  * hashes already, so what is found is to be compared by the caller.  Pure.
  */
 #include "policy/keymap.h"

@@ -1,7 +1,7 @@
 /*
  * SPDX-License-Identifier: ISC
  *
- * Which rules have a key, for lints that would compare each with each.
+ * Which rules or principals have a key, for what would compare each with each.
  * Private to policy/.
  */
 #ifndef ABX_POLICY_KEYMAP_H

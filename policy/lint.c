@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "common/hash.h"
 #include "policy/confkey.h"
 
 #define REQUIRE_DEFAULT (LAYER_NAMESPACES | LAYER_SECCOMP | LAYER_LANDLOCK)
@@ -214,42 +215,87 @@ lint_agents(struct lint *l, const struct rule *r)
 
 /* ---- principals ---- */
 
-static int
-role_exists(const struct conf *c, const char *role)
+/* Id and roles of the principal of that number: tokens, then peers. */
+static const char *
+principal_at(const struct conf *c, size_t i, const struct strlist **roles)
 {
-	size_t i, k;
+	const struct conf_peer *p;
 
-	if (c->open_mode && strcmp(role, "admin") == 0)
-		return 1;
-	for (i = 0; i < c->ntokens; i++)
-		for (k = 0; k < c->tokens[i].roles.n; k++)
-			if (strcmp(c->tokens[i].roles.v[k], role) == 0)
-				return 1;
-	for (i = 0; i < c->npeers; i++)
-		for (k = 0; k < c->peers[i].roles.n; k++)
-			if (strcmp(c->peers[i].roles.v[k], role) == 0)
-				return 1;
+	if (i < c->ntokens) {
+		*roles = &c->tokens[i].roles;
+		return c->tokens[i].id;
+	}
+	p = &c->peers[i - c->ntokens];
+	*roles = &p->roles;
+	return p->id;
+}
+
+static int
+id_exists(struct lint *l, const char *id)
+{
+	const struct strlist *roles;
+	uint32_t at = keymap_first(&l->ids, fnv32(id, strlen(id)), &l->steps);
+
+	for (; at != KEYMAP_END; at = keymap_next(&l->ids, at, &l->steps))
+		if (strcmp(principal_at(l->c, l->ids.v[at].value, &roles),
+			id) == 0)
+			return 1;
 	return 0;
 }
 
 static int
-principal_exists(const struct conf *c, const char *s)
+role_exists(struct lint *l, const char *role)
 {
-	size_t i;
+	const struct strlist *roles;
+	uint32_t at =
+	    keymap_first(&l->roles, fnv32(role, strlen(role)), &l->steps);
+
+	for (; at != KEYMAP_END; at = keymap_next(&l->roles, at, &l->steps)) {
+		principal_at(l->c, l->roles.v[at].value, &roles);
+		if (strlist_has(roles, role))
+			return 1;
+	}
+	return 0;
+}
+
+/* Note every id, and each role once.  0, or -1 out of memory. */
+static int
+principals_init(struct lint *l)
+{
+	const struct strlist *roles;
+	const char *id, *role;
+	size_t i, k;
+
+	for (i = 0; i < l->c->ntokens + l->c->npeers; i++) {
+		id = principal_at(l->c, i, &roles);
+		if (keymap_add(&l->ids, fnv32(id, strlen(id)), (uint32_t)i) ==
+		    -1)
+			return -1;
+		for (k = 0; k < roles->n; k++) {
+			role = roles->v[k];
+			if (!role_exists(l, role) &&
+			    keymap_add(&l->roles, fnv32(role, strlen(role)),
+				(uint32_t)i) == -1)
+				return -1;
+		}
+	}
+	return 0;
+}
+
+static int
+principal_exists(struct lint *l, const char *s)
+{
+	const struct conf *c = l->c;
 
 	if (strcmp(s, "*") == 0)
 		return c->ntokens + c->npeers > 0;
+	if (strcmp(s, "role:admin") == 0 && c->open_mode)
+		return 1;
 	if (strncmp(s, "role:", 5) == 0)
-		return role_exists(c, s + 5);
+		return role_exists(l, s + 5);
 	if (strcmp(s, "id:anonymous") == 0)
 		return c->open_mode || c->anonymous;
-	for (i = 0; i < c->ntokens; i++)
-		if (strcmp(c->tokens[i].id, s + 3) == 0)
-			return 1;
-	for (i = 0; i < c->npeers; i++)
-		if (strcmp(c->peers[i].id, s + 3) == 0)
-			return 1;
-	return 0;
+	return id_exists(l, s + 3);
 }
 
 static void
@@ -258,7 +304,7 @@ lint_principals(struct lint *l, const struct rule *r)
 	size_t i;
 
 	for (i = 0; i < r->principals.n; i++)
-		if (!principal_exists(l->c, r->principals.v[i]))
+		if (!principal_exists(l, r->principals.v[i]))
 			lint_rule(l, r, FIND_WARN,
 			    "config.principal_unreachable",
 			    "no credential gives \"%.140s\"",
@@ -319,12 +365,14 @@ lint_run(struct lint *l)
 	const struct conf_rules *rs = l->c->rules;
 	size_t i, k;
 
-	if (lint_script_init(l) == -1)
+	if (principals_init(l) == -1 || lint_script_init(l) == -1)
 		l->f->nomem = 1;
 	for (i = 0; i < rs->n; i++)
 		for (k = 0; k < nitems(lints); k++)
 			lints[k](l, &rs->v[i]);
 	keymap_clear(&l->writable);
+	keymap_clear(&l->ids);
+	keymap_clear(&l->roles);
 	lint_shadowed(l);
 	lint_filter(l);
 	lint_sandbox(l);

@@ -14,6 +14,7 @@ struct lint {
 	const struct conf *c;
 	struct findings *f;
 	struct keymap writable; /* roots that file operations write to rules */
+	struct keymap ids, roles; /* those that exist to principals */
 	size_t steps; /* comparisons of what grows with the rules, for tests */
 };
 /* lint.c: all lints of c into f; the rest is zero before and after, but for

@@ -120,6 +120,7 @@ struct conf {
 	/* NAME=hex of every secret that came from the environment, for a later
 	 * load; not printed. */
 	struct strlist env_digests;
+	size_t id_steps; /* comparisons of principals by the load, for tests */
 	int open_mode; /* no credential exists: everybody is anonymous admin */
 	int anonymous, anonymous_health;
 	struct strlist audit; /* "stderr", "file:/abs/path" */

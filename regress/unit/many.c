@@ -1,8 +1,8 @@
 /*
  * SPDX-License-Identifier: ISC
  *
- * Very many rules: what the lints compare grows as the rules do, not with
- * their square, and what they find among them is found all the same.
+ * Very many rules and principals: what is compared grows as they do, not with
+ * their square, and what is found among them is found all the same.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,6 +18,7 @@
 
 #define MANY 1000
 #define STEPS_EACH 40 /* comparisons for a rule, with all its operations */
+#define ID_STEPS 8    /* comparisons for a principal, at most */
 
 /* One rule of a configuration with n: a line of JSON. */
 typedef void rule_fn(FILE *, size_t i, size_t n);
@@ -150,10 +151,88 @@ test_steps(void **state)
 		}
 }
 
+/* ---- principals ---- */
+
+/* n tokens and n peers, and one more of each. */
+static char *
+who_text(size_t n, const char *token, const char *peer, size_t *len)
+{
+	char *text = NULL;
+	FILE *fp = open_memstream(&text, len);
+	size_t i;
+
+	assert_non_null(fp);
+	fputs("{\"version\": 1, \"auth\": {\"tokens\": [\n", fp);
+	for (i = 0; i < n; i++)
+		fprintf(fp,
+		    "{\"id\": \"u%zu\", \"token_sha256\": \"%064zx\"},\n", i,
+		    i + 1);
+	fprintf(fp, "%s],\n\"peers\": [\n", token);
+	for (i = 0; i < n; i++)
+		fprintf(fp, "{\"id\": \"p%zu\", \"uid\": %zu},\n", i, i + 1);
+	fprintf(fp, "%s]}}\n", peer);
+	assert_int_equal(fclose(fp), 0);
+	return text;
+}
+
+static void
+test_principals(void **state)
+{
+	static const char fresh[] =
+	    "{\"id\": \"t\", \"token_sha256\": \"00ff00ff00ff00ff00ff00ff00ff"
+	    "00ff00ff00ff00ff00ff00ff00ff00ff00ff\"}";
+	static const struct {
+		const char *token, *peer, *want; /* NULL: nothing */
+	} rows[] = {
+	    {fresh, "{\"id\": \"p\", \"uid\": 0}", NULL},
+	    {"{\"id\": \"t\", \"token_sha256\": \"00000000000000000000000000"
+	     "000000000000000000000000000000000001f4\"}",
+		"{\"id\": \"p\", \"uid\": 0}",
+		"\"u499\" and \"t\" have the same secret"},
+	    {"{\"id\": \"u7\", \"token_sha256\": \"00ff00ff00ff00ff00ff00ff00"
+	     "ff00ff00ff00ff00ff00ff00ff00ff00ff00ff\"}",
+		"{\"id\": \"p\", \"uid\": 0}", "the id \"u7\" is used already"},
+	    {fresh, "{\"id\": \"u3\", \"uid\": 0}",
+		"the id \"u3\" is used already"},
+	    {fresh, "{\"id\": \"p8\", \"uid\": 0}",
+		"the id \"p8\" is used already"},
+	    {fresh, "{\"id\": \"p\", \"uid\": 500}",
+		"the uid 500 is the peer \"p499\" already"},
+	};
+	struct conf_source src = {.name = "x", .layer = LAYER_FILE};
+	struct findings f = {0};
+	struct conf *c;
+	char *text;
+	size_t i, n;
+
+	for (i = 0; i < nitems(rows); i++)
+		for (n = MANY; n <= 4 * MANY; n *= 4) {
+			src.data = text =
+			    who_text(n, rows[i].token, rows[i].peer, &src.len);
+			c = conf_load(&src, 1, NULL, &f);
+			assert_non_null(c);
+			assert_int_equal(f.n, rows[i].want != NULL);
+			if (f.n > 0)
+				assert_string_equal(f.v[0].msg, rows[i].want);
+			assert_int_equal(
+			    c->ntokens + c->npeers, 2 * n + 2 - f.n);
+			/* each is looked for three times, or four */
+			if (c->id_steps > 2 * n * ID_STEPS)
+				fail_msg("%zu steps for %zu principals",
+				    c->id_steps, 2 * n);
+			conf_free(c);
+			findings_clear(&f);
+			free(text);
+		}
+}
+
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_steps)};
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_steps),
+	    cmocka_unit_test(test_principals),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
