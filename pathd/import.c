@@ -22,6 +22,7 @@
 #include "pathd/tree.h"
 
 #define ENTRIES 1000000	   /* without a limit of the policy */
+#define ITSELF 10000	   /* names of the directory, which are no entries */
 #define BYTES (1ULL << 36) /* likewise: 64 GiB */
 #define OPEN_DIR (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
 
@@ -46,6 +47,9 @@ import_name(const char *raw, char out[ABX_PATH_MAX + 1])
 		if (n > 255 || len + 1 + n > ABX_PATH_MAX ||
 		    ++segs > ABX_PATH_SEGS)
 			return C_FS_NAME_TOO_LONG;
+		/* nobody could see or ask for what has such a name */
+		if (beneath_is_ours(raw, n))
+			return C_POL_PATH_INVALID;
 		if (len > 0)
 			out[len++] = '/';
 		memcpy(out + len, raw, n);
@@ -161,9 +165,21 @@ make_file(struct import *im, int dir, const char *name, const struct member *m)
 	    O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC, 0600);
 	if (im->file == -1)
 		return beneath_act_code(errno);
-	im->size = m->size;
+	im->size = im->left = m->size;
 	im->mode = m->mode;
 	return C_OK;
+}
+
+/* A second name that is the first one: there is nothing to do. */
+static int
+links_itself(int dir, const char *name, const char *rel, const struct member *m)
+{
+	char to[ABX_PATH_MAX + 1];
+	struct stat st;
+
+	return import_name(m->link, to) == C_OK && strcmp(to, rel) == 0 &&
+	       fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISREG(st.st_mode);
 }
 
 /* Another name for a member before it. */
@@ -203,17 +219,19 @@ make_link(struct import *im, int dir, const char *name, const char *rel,
 }
 
 static enum code
-make_dir(int dir, const char *name, const struct member *m)
+make_dir(struct import *im, int dir, const char *name, const struct member *m)
 {
 	struct stat st;
 
 	if (mkdirat(dir, name, m->mode | 0700) == 0)
 		return C_OK;
-	if (errno == EEXIST &&
-	    fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    S_ISDIR(st.st_mode))
-		return C_OK;
-	return parent_code(errno == EEXIST ? ENOTDIR : errno);
+	if (errno != EEXIST ||
+	    fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == -1 ||
+	    !S_ISDIR(st.st_mode))
+		return parent_code(errno == EEXIST ? ENOTDIR : errno);
+	/* it was counted when a member below it came first */
+	im->parents -= im->parents > 0;
+	return C_OK;
 }
 
 static enum code
@@ -221,7 +239,10 @@ make_member(struct import *im, int dir, const char *name, const char *rel,
     const struct member *m)
 {
 	if (m->type == ME_DIR)
-		return make_dir(dir, name, m);
+		return make_dir(im, dir, name, m);
+	/* tar(1) is told of a file twice */
+	if (m->type == ME_HARD && links_itself(dir, name, rel, m))
+		return C_OK;
 	/* the last of that name is the one that counts */
 	if (unlinkat(dir, name, 0) == -1 && errno != ENOENT)
 		return errno == EISDIR ? C_FS_IS_DIRECTORY
@@ -249,19 +270,25 @@ import_member(struct import *im, const struct member *m)
 	if ((code = file_end(im)) != C_OK ||
 	    (code = import_name(m->path, rel)) != C_OK)
 		return code;
-	if (rel[0] == '\0')
-		return m->type == ME_DIR ? C_OK : C_POL_PATH_NOT_ALLOWED;
+	if (rel[0] == '\0') {
+		if (m->type != ME_DIR)
+			return C_POL_PATH_NOT_ALLOWED;
+		return ++im->itself > ITSELF ? C_LIM_MAX_ENTRIES : C_OK;
+	}
 	n = snprintf(path, sizeof(path), "%s/%s",
 	    strcmp(im->path, "/") == 0 ? "" : im->path, rel);
 	if (n < 0 || (size_t)n >= sizeof(path))
 		return C_FS_NAME_TOO_LONG;
 	if (deny_covers(&im->sight.deny, path))
 		return C_POL_PATH_DENIED;
-	if (++im->entries > im->b->max_entries || im->entries > ENTRIES)
-		return C_LIM_MAX_ENTRIES;
+	im->entries++;
 	if (parents_open(&up, im->top, rel, 1) == -1)
 		return parent_code(errno);
-	code = make_member(im, up.fd, up.name, rel, m);
+	im->parents += parents_made(&up);
+	code = C_LIM_MAX_ENTRIES;
+	if (im->entries + im->parents <= im->b->max_entries &&
+	    im->entries + im->parents <= ENTRIES)
+		code = make_member(im, up.fd, up.name, rel, m);
 	parents_close(&up);
 	return code;
 }
@@ -272,10 +299,11 @@ import_data(struct import *im, uint64_t off, const uint8_t *p, size_t n)
 	uint64_t end;
 	ssize_t k;
 
-	if (im->file == -1)
-		return n == 0 ? C_OK : C_ARGS_INVALID;
+	if (im->file == -1 || n == 0 || n > im->left)
+		return C_ARGS_INVALID;
 	if (__builtin_add_overflow(off, (uint64_t)n, &end) || end > im->size)
 		return C_ARGS_INVALID;
+	im->left -= n;
 	while (n > 0) {
 		k = pwrite(im->file, p, n, (off_t)off);
 		if (k == -1 && errno == EINTR)

@@ -21,15 +21,18 @@ struct import {
 	char *path; /* canonical, of the directory */
 	int file;   /* the member that is being written, -1 */
 	uint32_t mode;
-	uint64_t size, bytes, entries;
+	uint64_t size, left; /* left: of its content, holes included */
+	uint64_t bytes, entries;
+	uint64_t parents; /* made for a name, and not yet named */
+	uint64_t itself;  /* members that are the directory */
 };
 
 /* Make room in the target directory: C_OK or why not.  import_close in either
  * case. */
 enum code import_open(
     struct import *, const struct pathd *, const struct bulk *);
-/* Check a member and begin it; more of its content; each C_OK or why the
- * archive is refused. */
+/* Check a member and begin it; more of its content, all in all no more than its
+ * size; each C_OK or why the archive is refused. */
 enum code import_member(struct import *, const struct member *);
 enum code import_data(struct import *, uint64_t off, const uint8_t *, size_t n);
 /* Everything was there: put it in its place. */

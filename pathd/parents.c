@@ -89,6 +89,17 @@ parents_open(struct parents *p, int root, const char *full, int create)
 	return 0;
 }
 
+size_t
+parents_made(const struct parents *p)
+{
+	const char *at = p->made == 0 ? NULL : p->full + p->made;
+	size_t n = 0;
+
+	for (; at != NULL; at = strchr(at + 1, '/'))
+		n++;
+	return n;
+}
+
 int
 parents_in_place(const struct parents *p)
 {

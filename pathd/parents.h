@@ -20,6 +20,8 @@ struct parents {
 /* Open the parent of full, with create make what is missing.  0, or -1 with
  * errno; nothing made is left then. */
 int parents_open(struct parents *, int root, const char *full, int create);
+/* How many directories were made for it. */
+size_t parents_made(const struct parents *);
 /* 1 when the directory is still where it was opened, else 0 with errno, ESTALE
  * when another is there.  Asked behind the making of a name: what moved it
  * before that was not judged with the name in it, and what moves it afterwards

@@ -743,6 +743,7 @@ class Archives(FileOps):
                 ("policy.symlink_denied", ("away/evil", b"x")),
                 ("policy.path_denied", (".env", b"x")),
                 ("policy.path_denied", ("deep/.env/x", b"x")),
+                ("policy.path_invalid", ("d/.abx-" + "0" * 32, b"x")),
                 ("policy.hardlink_denied", ("h", hard, b"")),
                 ("policy.not_regular_file",
                  ("f", {"type": tarfile.FIFOTYPE}, b"")),
@@ -874,6 +875,7 @@ class Archives(FileOps):
         forms = [("--format=" + f,) for f in
                  ("v7", "oldgnu", "gnu", "ustar", "posix")]
         forms += [("--format=gnu", "-S"), ("--format=oldgnu", "-S"),
+                  ("--format=gnu", "-G"),
                   ("--format=posix", "--xattrs", "--acls", "-V", "label")]
         forms += [("--format=posix", "-S", "--sparse-version=" + v)
                   for v in ("0.0", "0.1", "1.0")]
@@ -912,6 +914,8 @@ class Archives(FileOps):
         self.refused(imp(tar(("x", b"1" * 30_000))), 413, "limit.max_bytes")
         self.refused(imp(tar(*((str(i), b"") for i in range(3)))), 413,
                      "limit.max_entries")
+        self.refused(imp(tar(("a/b/x", b"1"))), 413, "limit.max_entries")
+        self.ok(imp(tar(("./", DIR), ("a/x", b"1"))))
         self.ok(imp(tar(("x", b"1"))))
 
     def test_import_is_taken_back(self):

@@ -33,6 +33,13 @@ test_names(void **state)
 	    {"a/..", C_POL_PATH_NOT_ALLOWED, NULL},
 	    {"a/../b", C_POL_PATH_NOT_ALLOWED, NULL},
 	    {"./../b", C_POL_PATH_NOT_ALLOWED, NULL},
+	    /* what we make for a while has such names, and nobody sees it */
+	    {"a/.abx-0123456789abcdef0123456789abcdef", C_POL_PATH_INVALID,
+		NULL},
+	    {".abx-0123456789abcdef0123456789abcdef/a", C_POL_PATH_INVALID,
+		NULL},
+	    {".abx-0123456789abcdef0123456789abcde", C_OK,
+		".abx-0123456789abcdef0123456789abcde"},
 	};
 	char out[ABX_PATH_MAX + 1], raw[2 * ABX_PATH_MAX];
 	size_t i;
@@ -128,7 +135,7 @@ add(struct order *o, uint8_t type, const char *path, const char *text)
 	if (type == ME_FILE)
 		m.size = strlen(text);
 	code = import_member(&o->im, &m);
-	if (code == C_OK && type == ME_FILE)
+	if (code == C_OK && m.size > 0)
 		code =
 		    import_data(&o->im, 0, (const uint8_t *)text, strlen(text));
 	return code;
@@ -215,6 +222,43 @@ check(int components)
 	assert_int_equal(count(&t, "out"), 1);
 	tmp_free(&t);
 	beneath_components(0);
+}
+
+/* Directories that no member names are entries too. */
+static void
+test_entries(void **state)
+{
+	struct order o;
+	struct tmp t;
+
+	tmp_new(&t);
+	roots_open(&t.pd.roots);
+	make_dir(&t, "w/d");
+	order_new(&o, &t, PF_HARDLINKS);
+	o.b.max_entries = 5;
+	assert_int_equal(add(&o, ME_DIR, "./", ""), C_OK);
+	assert_int_equal(add(&o, ME_FILE, "a/b/f", "1"), C_OK);
+	/* once, in whatever order */
+	assert_int_equal(add(&o, ME_DIR, "a/b", ""), C_OK);
+	assert_int_equal(add(&o, ME_DIR, "a", ""), C_OK);
+	/* nothing new, and it stays what it was */
+	assert_int_equal(add(&o, ME_HARD, "a/b/f", "./a/b/f"), C_OK);
+	assert_int_equal(
+	    add(&o, ME_HARD, "a/b/no", "a/b/no"), C_POL_HARDLINK_DENIED);
+	assert_int_equal(add(&o, ME_FILE, "f", ""), C_LIM_MAX_ENTRIES);
+	order_free(&o);
+	order_new(&o, &t, 0);
+	o.b.max_entries = 5;
+	assert_int_equal(add(&o, ME_FILE, "a/b/c/d/e", ""), C_OK);
+	assert_int_equal(o.im.entries, 1);
+	order_free(&o);
+	order_new(&o, &t, 0);
+	o.b.max_entries = 5;
+	assert_int_equal(
+	    add(&o, ME_FILE, "a/b/c/d/e/f", ""), C_LIM_MAX_ENTRIES);
+	order_free(&o);
+	assert_int_equal(count(&t, "w/d"), 0);
+	tmp_free(&t);
 }
 
 static void
@@ -453,6 +497,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_names),
 	    cmocka_unit_test(test_links),
+	    cmocka_unit_test(test_entries),
 	    cmocka_unit_test(test_openat2),
 	    cmocka_unit_test(test_components),
 	    cmocka_unit_test(test_undo),
