@@ -162,6 +162,7 @@ UNIT_SRC = regress/unit/hop.c regress/unit/sink.c \
 	regress/unit/pathd_worker.c \
 	regress/unit/pathd_copy.c regress/unit/pathd_edit.c \
 	regress/unit/pathd_search.c regress/unit/pathd_import.c \
+	regress/unit/pathd_reader.c \
 	regress/unit/pathd_pack.c regress/unit/tar.c \
 	regress/unit/space.c regress/unit/mounts.c \
 	regress/unit/denied.c regress/unit/execd_keep.c regress/unit/execd_ring.c \

@@ -196,7 +196,7 @@ on_frame(struct reading *d, uint8_t kind, const uint8_t *p, size_t n)
 	switch (kind) {
 	case UNPACK_MEMBER:
 		if (member_get(&r, &m) == -1)
-			return C_FS_NAME_TOO_LONG;
+			return C_SRV_INTERNAL;
 		code = import_member(d->im, &m);
 		member_clear(&m);
 		return code;
@@ -287,8 +287,8 @@ import_run(struct job *j, struct import *im, int pipe, struct put_fin *fin)
 		return C_SRV_UNAVAILABLE;
 	}
 	code = read_all(d);
-	if (code != C_OK)
-		(void)kill(pid, SIGKILL);
+	/* it has said all that counts, and need not end by itself */
+	(void)kill(pid, SIGKILL);
 	close(d->frames);
 	end = unpack_reap(pid);
 	/* a client's pipe breaks too when the reader dies */

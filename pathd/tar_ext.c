@@ -304,7 +304,7 @@ holes_check(struct tar_in *t)
 		    end > t->ext.real ||
 		    __builtin_add_overflow(sum, t->map[i].len, &sum))
 			return tar_broken(t);
-	return sum == t->left ? 0 : tar_broken(t);
+	return sum == t->left && sum <= t->ext.real ? 0 : tar_broken(t);
 }
 
 int

@@ -76,7 +76,16 @@ unpack_end_get(struct rbuf *r, struct unpack_end *e)
 	e->bytes = rget_u64(r);
 	if ((p = rget_raw(r, sizeof(e->digest))) != NULL)
 		memcpy(e->digest, p, sizeof(e->digest));
-	return rget_end(r) == -1 || e->code >= C_COUNT ? -1 : 0;
+	switch (e->code) {
+	case C_OK:
+	case C_ARGS_INVALID:
+	case C_FS_NAME_TOO_LONG:
+	case C_LIM_MAX_BYTES:
+	case C_SRV_UNAVAILABLE:
+		return rget_end(r);
+	default:
+		return -1;
+	}
 }
 
 /* ---- in the process ---- */
@@ -196,13 +205,16 @@ static enum code
 read_members(struct unpacker *u, struct tar_in *t)
 {
 	struct member m;
-	int rc;
+	int rc, is_file;
 
 	while ((rc = tar_next(t, &m)) == 1) {
+		is_file = m.type == ME_FILE;
 		member_put(&u->w, &m);
 		member_clear(&m);
 		send_frame(u, UNPACK_MEMBER);
-		if (send_data(u, t) == -1)
+		/* a list of names in a directory, or once more the content of
+		 * what has another name, is for others */
+		if (is_file && send_data(u, t) == -1)
 			return t->code;
 	}
 	return rc == -1 ? t->code : C_OK;

@@ -364,7 +364,7 @@ give(struct import *im, struct model *model, const struct member *m,
 
 	if (code != C_OK)
 		return code;
-	if (m->type == ME_FILE && text != NULL)
+	if (m->type == ME_FILE && text != NULL && *text != '\0')
 		code = import_data(im, 0, (const uint8_t *)text, strlen(text));
 	if (code == C_OK)
 		expect(model, m, text == NULL ? "" : text);
@@ -429,7 +429,7 @@ frame(struct import *im, struct model *model, struct rbuf *r, uint8_t kind)
 	switch (kind) {
 	case UNPACK_MEMBER:
 		if (member_get(r, &m) == -1)
-			return C_FS_NAME_TOO_LONG;
+			return C_SRV_INTERNAL;
 		code = m.size < 1 << 20 && model->n < MEMBERS
 			   ? give(im, model, &m, NULL)
 			   : C_LIM_MAX_BYTES;

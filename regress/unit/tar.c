@@ -402,6 +402,7 @@ test_broken_holes(void **state)
 	    {"GNU.sparse.size=100", "GNU.sparse.map=98,3"},
 	    {"GNU.sparse.size=100", "GNU.sparse.map="},
 	    {"GNU.sparse.map=5,3"},
+	    {"GNU.sparse.size=2", "GNU.sparse.map=0,2,1,1"},
 	    {"GNU.sparse.size=9223372036854775807",
 		"GNU.sparse.map=9223372036854775807,3"},
 	    {"GNU.sparse.size=9223372036854775808", "GNU.sparse.map=5,3"},
