@@ -390,6 +390,7 @@ merge_entry(void *arg, int dir, const char *name, const char *path,
 	struct stat is;
 	enum code code;
 
+	pathd_beat(g->im->pd);
 	/* others of this user may have put it there */
 	if ((code = merge_denied(g, path)) != C_OK)
 		return code;

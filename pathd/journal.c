@@ -116,8 +116,16 @@ int
 journal_more(const struct pathd *pd, const struct walk_root *root,
     const char *full, int dir, const char *name, ino_t ino, const char *text)
 {
+	struct stat st;
+
 	if (pd->journal == -1)
 		return 0;
+	if (fstat(pd->journal, &st) == -1)
+		return -1;
+	if (st.st_size > JOURNAL_MAX) {
+		errno = ENOSPC;
+		return -1;
+	}
 	return line_add(pd, root, full, dir, name, ino, text);
 }
 
@@ -167,7 +175,7 @@ line_dir(const struct line *l, const struct walk_root *r)
 
 /* Remove the name if it is still what was written down. */
 static size_t
-sweep_name(const struct line *l, int dir)
+sweep_name(const struct pathd *pd, const struct line *l, int dir)
 {
 	struct stat st;
 
@@ -179,7 +187,7 @@ sweep_name(const struct line *l, int dir)
 		return sweep_early(dir, l->name, &st);
 	if (S_ISREG(st.st_mode))
 		return unlinkat(dir, l->name, 0) == 0;
-	return S_ISDIR(st.st_mode) && tree_remove(dir, l->name) == C_OK;
+	return S_ISDIR(st.st_mode) && tree_remove(pd, dir, l->name) == C_OK;
 }
 
 /* Take a move back if the staging directory is still what was written down. */
@@ -236,6 +244,7 @@ sweep_line(const struct pathd *pd, const char *p, int moves)
 	size_t i, n = 0;
 	int dir;
 
+	pathd_beat(pd);
 	if (line_parse(&l, p) == -1 || l.moved != moves)
 		return 0;
 	for (i = 0; i < pd->roots.n && n == 0; i++) {
@@ -244,7 +253,7 @@ sweep_line(const struct pathd *pd, const char *p, int moves)
 		if (moves)
 			sweep_move(&l, dir);
 		else
-			n = sweep_name(&l, dir);
+			n = sweep_name(pd, &l, dir);
 		close(dir);
 	}
 	return n;

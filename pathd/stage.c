@@ -142,7 +142,7 @@ void
 stage_close(struct stage *s)
 {
 	if (s->name[0] != '\0') {
-		if (tree_remove(s->up.fd, s->name) != C_OK)
+		if (tree_remove(s->pd, s->up.fd, s->name) != C_OK)
 			log_warnx("a temporary directory could not be removed");
 		journal_done(s->pd);
 		parents_undo(&s->up);

@@ -18,6 +18,7 @@
 
 #include "common/abx.h"
 #include "pathd/beneath.h"
+#include "pathd/pathd.h"
 #include "pathd/tree.h"
 
 struct level {
@@ -230,10 +231,17 @@ tree_walk(int dir, const char *path, const struct tree_ops *ops, void *arg)
 
 /* ---- removing one ---- */
 
+struct gone {
+	const struct pathd *pd; /* or NULL */
+};
+
 static enum code
 gone_entry(void *arg, int dir, const char *name, const char *path,
     const struct stat *st)
 {
+	const struct gone *g = arg;
+
+	pathd_beat(g->pd);
 	if (S_ISDIR(st->st_mode) || unlinkat(dir, name, 0) == 0 ||
 	    errno == ENOENT)
 		return C_OK;
@@ -253,8 +261,10 @@ static const struct tree_ops gone_ops = {
     .entry = gone_entry, .leave = gone_leave};
 
 enum code
-tree_remove(int dir, const char *name)
+tree_remove(const struct pathd *pd, int dir, const char *name)
 {
+	struct gone g = {pd};
+
 	enum code code = C_OK;
 	int fd, i;
 
@@ -264,7 +274,7 @@ tree_remove(int dir, const char *name)
 		return errno == ENOENT ? C_OK : beneath_walk_code(errno);
 	/* some file systems skip entries while others go */
 	for (i = 0; i < 8 && code == C_OK; i++) {
-		code = tree_walk(fd, "", &gone_ops, NULL);
+		code = tree_walk(fd, "", &gone_ops, &g);
 		if (code != C_OK || unlinkat(dir, name, AT_REMOVEDIR) == 0 ||
 		    errno == ENOENT)
 			break;

@@ -15,6 +15,7 @@
 #define TREE_SKIP ((enum code)(C_COUNT))     /* do not enter it */
 #define TREE_DONE ((enum code)(C_COUNT + 1)) /* end the walk with C_OK */
 
+struct pathd;
 struct stat;
 struct tree_ops {
 	/* An entry, before it is entered when it is a directory; name is in
@@ -39,7 +40,7 @@ struct tree_ops {
 enum code tree_walk(
     int dir, const char *path, const struct tree_ops *, void *arg);
 /* Remove the directory name of dir, which is one of our own making, and all
- * in it: C_OK or what was in the way. */
-enum code tree_remove(int dir, const char *name);
+ * in it, with a beat each: C_OK or what was in the way. */
+enum code tree_remove(const struct pathd *, int dir, const char *name);
 
 #endif

@@ -300,6 +300,8 @@ undo_back(struct undo *u, int top)
 	while (note_read(u, at, &n, sizeof(n)) == 0 && n.len <= ABX_PATH_MAX &&
 	       note_read(u, at + sizeof(n), path, n.len) == 0) {
 		path[n.len] = '\0';
+		if (u->stage != NULL)
+			pathd_beat(u->stage->pd);
 		take_back(u->dir, u->from, top, &n, path);
 		at += sizeof(n) + n.len;
 	}

@@ -436,11 +436,13 @@ worker_run(struct job *proto, struct imsg *m)
 void
 worker_main(const struct pathd *pd, int sock, volatile uint64_t *beat)
 {
-	struct job proto = {.pd = pd, .beat = beat};
+	struct pathd mine = *pd; /* the roots are borrowed */
+	struct job proto = {.pd = &mine, .beat = beat};
 	struct pollfd p = {sock, POLLIN, 0};
 	struct imsg m;
 	int rc;
 
+	mine.beat = beat;
 	close_others(pd, sock);
 	if ((proto.im = imsg_new(sock)) == NULL)
 		_exit(1);

@@ -86,7 +86,7 @@ static char scratch[] = "/tmp/abx-fuzz-XXXXXX";
 static void
 clean(void)
 {
-	(void)tree_remove(AT_FDCWD, scratch);
+	(void)tree_remove(NULL, AT_FDCWD, scratch);
 }
 
 const char *

@@ -558,7 +558,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_tree(&model);
 	else
 		CHECK(sum() == before);
-	CHECK(tree_remove(root_fd, "d") == C_OK);
+	CHECK(tree_remove(NULL, root_fd, "d") == C_OK);
 	CHECK(lseek(root_fd, 0, SEEK_SET) == 0);
 	visit(dup(root_fd), "", count_entry, &entries);
 	CHECK(entries == 0);

@@ -443,6 +443,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		roots.v[i].path = NULL;
 	}
 	for (i = 0; i < nitems(places); i++)
-		CHECK(tree_remove(base_fd, places[i]) == C_OK);
+		CHECK(tree_remove(NULL, base_fd, places[i]) == C_OK);
 	return 0;
 }

@@ -491,6 +491,73 @@ test_undo_many(void **state)
 	moves_free(&m);
 }
 
+/* ---- large ones ---- */
+
+static void
+add_many(struct order *o, const struct tmp *t)
+{
+	char rel[32];
+	int i;
+
+	order_new(o, t, 0);
+	for (i = 0; i < 300; i++) {
+		snprintf(rel, sizeof(rel), "s/%d", i);
+		assert_int_equal(add(o, ME_FILE, rel, "new"), C_OK);
+	}
+}
+
+/* Whoever watches sees that work goes on, whatever is done; and what is said
+ * of it has an end. */
+static void
+test_large(void **state)
+{
+	volatile uint64_t beat = 0;
+	struct order o;
+	struct tmp t;
+
+	tmp_new(&t);
+	roots_open(&t.pd.roots);
+	t.pd.journal =
+	    open(at(&t, "journal"), O_RDWR | O_CREAT | O_APPEND, 0600);
+	assert_int_not_equal(t.pd.journal, -1);
+	t.pd.beat = &beat;
+	make_dir(&t, "w/d");
+	make_dir(&t, "w/d/s");
+	make_file(&t, "w/d/s/7", "old");
+	add_many(&o, &t);
+	beat = 0;
+	order_free(&o); /* removed */
+	assert_in_range(beat, 300, 400);
+	assert_int_equal(count(&t, "w/d/s"), 1);
+
+	/* there is no room for what is said of all moves */
+	assert_int_equal(ftruncate(t.pd.journal, JOURNAL_MAX - 20000), 0);
+	add_many(&o, &t);
+	beat = 0;
+	assert_int_equal(import_commit(&o.im), C_FS_NO_SPACE);
+	assert_in_range(o.im.undo.next, 50, 250);
+	assert_in_range(
+	    beat, 300 + 2 * o.im.undo.next, 310 + 3 * o.im.undo.next);
+	assert_int_equal(count(&t, "w/d/s"), 1);
+	assert_string_equal(text_of(&t, "w/d/s/7"), "old");
+	order_free(&o);
+
+	assert_int_equal(ftruncate(t.pd.journal, 0), 0);
+	add_many(&o, &t);
+	beat = 0;
+	assert_int_equal(import_commit(&o.im), C_OK);
+	assert_in_range(beat, 600, 700);
+	assert_int_equal(count(&t, "w/d/s"), 300);
+	assert_string_equal(text_of(&t, "w/d/s/7"), "new");
+	order_free(&o);
+	beat = 0;
+	assert_int_equal(journal_sweep(&t.pd), 0);
+	assert_in_range(beat, 600, 700);
+	close(t.pd.journal);
+	t.pd.journal = -1;
+	tmp_free(&t);
+}
+
 int
 main(void)
 {
@@ -504,6 +571,7 @@ main(void)
 	    cmocka_unit_test(test_crash),
 	    cmocka_unit_test(test_undo_others),
 	    cmocka_unit_test(test_undo_many),
+	    cmocka_unit_test(test_large),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
