@@ -59,6 +59,18 @@ op_find(const char *id)
 	return OP_NONE;
 }
 
+int
+op_has_get(uint16_t op)
+{
+	size_t i;
+
+	for (i = 0; i < op_nroutes; i++)
+		if (op_routes[i].op == op &&
+		    strcmp(op_routes[i].method, "GET") == 0)
+			return 1;
+	return 0;
+}
+
 const struct op_param *
 op_param_find(const struct op *op, const char *name)
 {

@@ -231,6 +231,8 @@ idem_begin(struct req *r)
 
 	if (r->ask.idem[0] == '\0' || r->idem != NULL)
 		return 0;
+	if (op_has_get(r->ask.op))
+		return 0; /* an old answer would be a wrong one */
 	if (ops[r->ask.op].stream == S_PUT && !r->ask.has_digest) {
 		/* the key must cover the content */
 		answer_error(r, C_ARGS_INVALID, "Idempotency-Key", NULL, 0);
