@@ -18,6 +18,7 @@
 #include "common/msg.h"
 #include "common/wire.h"
 #include "monitor/confdirs.h"
+#include "monitor/conffile.h"
 #include "monitor/ctl/ctl.h"
 #include "monitor/ctl/show.h"
 
@@ -28,12 +29,12 @@ static char *
 run_socket(const struct ctl *ctl, const struct confset *cs, int root)
 {
 	char *dir, *path = NULL, *state = NULL, *work = NULL;
-	const char *of = cs->conf->state_dir;
+	const char *of = cs->conf == NULL ? NULL : cs->conf->state_dir;
 
 	/* what no file says is another's default for another starter */
-	if (root != cs->world.root_start &&
-	    (of == NULL ||
-		(cs->state_dir != NULL && strcmp(of, cs->state_dir) == 0))) {
+	if (of == NULL ||
+	    (root != cs->world.root_start && cs->state_dir != NULL &&
+		strcmp(of, cs->state_dir) == 0)) {
 		(void)confdirs_default(root, NULL, &state, &work);
 		of = state;
 	}
@@ -50,6 +51,24 @@ run_socket(const struct ctl *ctl, const struct confset *cs, int root)
 	return path;
 }
 
+/* Whether the service can be asked although FILE cannot be read as a
+ * configuration: it may run with what FILE was before.  Of another file than
+ * the default one nothing but the file says which service is meant. */
+static int
+ask_anyway(const struct ctl *ctl, const struct confset *cs)
+{
+	const char *file = ctl->opts.file;
+
+	if (cs->files.n == 0)
+		return 0; /* it is not there */
+	if (file == NULL || strcmp(file, CONFFILE_DEFAULT) == 0)
+		return 1;
+	log_warnx("%s does not say where the service is; -f with a copy that "
+		  "can be read reaches it",
+	    file);
+	return 0;
+}
+
 /* Where the service with that FILE listens for us: one or two new strings,
  * none when the file says nothing usable.  Who is not root may have started
  * it, or be let in by a service of root's.  The file need not be sound: the
@@ -58,13 +77,16 @@ static void
 socket_paths(const struct ctl *ctl, char *path[2])
 {
 	struct confset cs;
+	int r = confset_load(&cs, &ctl->opts), usable = r == 0;
 
 	path[0] = path[1] = NULL;
-	if (confset_load(&cs, &ctl->opts) == -1 || cs.conf == NULL)
+	if (r == -1 || cs.conf == NULL) {
 		show_findings(&cs.found, 1);
-	else if (cs.conf->control_path != NULL)
+		usable = r == 0 && ask_anyway(ctl, &cs);
+	}
+	if (usable && cs.conf != NULL && cs.conf->control_path != NULL)
 		path[0] = strdup(cs.conf->control_path);
-	else {
+	else if (usable) {
 		path[0] = run_socket(ctl, &cs, cs.world.root_start);
 		if (!cs.world.root_start)
 			path[path[0] != NULL] = run_socket(ctl, &cs, 1);
@@ -165,6 +187,12 @@ control_ask(const struct ctl *ctl, const char *verb, json_t **answer, int *ok)
 	if (b == NULL) {
 		if (none_there(errno))
 			log_warn("%s: no service with this configuration runs",
+			    path);
+		else if (errno == EACCES)
+			log_warn(
+			    "%s: only root, who started the service and "
+			    "the group of \"control\" in its configuration "
+			    "may use it",
 			    path);
 		else
 			log_warn("%s", path);

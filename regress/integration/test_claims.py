@@ -336,6 +336,27 @@ class Catalogue(unittest.TestCase):
                 self.assertIn(symbol, used)
                 self.assertTrue(f".It Li {code} Ta " in text)
 
+    def test_classes_of_codes(self):
+        with open(f"{TOP}/common/codes.def") as f:
+            made = set(re.findall(r'CODE\([A-Z_]+, "[a-z_.]+", [0-9]+,\s*'
+                                  r'"([A-Za-z]+)"', f.read()))
+        self.assertGreater(len(made), 8)
+        text = manual("abx-http.7").split("is a class of them: ")[1]
+        named = text[:text.index(".\n")].replace(" or ", ", ")
+        self.assertEqual(set(re.split(r",\s+", named)), made)
+
+    def test_members_of_audit_records(self):
+        with open(f"{TOP}/monitor/audit.c") as f:
+            text = f.read()
+        made = set(re.findall(r'put_(?:str|uint|bool|list)\(\s*"(\w+)"', text))
+        made |= set(re.findall(r'\\"(\w+)\\":', text))
+        self.assertLess({"ts", "paths", "signal", "sandbox_appeared"}, made)
+        part = manual("server.json.5").split(".Sh THE AUDIT LOG\n")[1]
+        part = part.split("\n.Sh ")[0]
+        named = set(re.findall(r"\w+", " ".join(re.findall(
+            r"(?m)^\.(?:It )?Ic (.*)$", part))))
+        self.assertEqual(made - named, set())
+
     def test_rules_of_the_command_policy(self):
         with open(f"{TOP}/policy/filter_rules.def") as f:
             rules = re.findall(r'RULE\([A-Z_0-9]+, "([a-z_0-9]+)",\s*(\w+)',
@@ -1043,3 +1064,64 @@ wait $abxd
             env=svc.env, text=True, capture_output=True, timeout=60 * SLOW)
         self.assertIn("listener  ready", p.stdout, p.stderr)
         self.eq(re.findall("exit ([0-9]+)", p.stdout), ["0", "3"], p.stderr)
+
+
+@needs_root
+class Broken(Case):
+    """What stops a service reaches it also when somebody broke its file."""
+
+    SCRIPT = """
+set -e
+mount --bind {w} /mnt
+mkdir /mnt/lib /mnt/run /mnt/etc
+cp -a /etc/passwd /etc/group /etc/nsswitch.conf /etc/ld.so.cache /mnt/etc/
+mv /mnt/conf /mnt/etc/agent-sandbox
+mount --bind /mnt/lib /var/lib
+mount --bind /mnt/run /run
+mount --bind /mnt/etc /etc
+file=/etc/agent-sandbox/server.json
+/mnt/abxd -d 2>/mnt/log/log &
+abxd=$!
+n=0
+until grep -q 'ready on' /mnt/log/log; do
+	n=$((n + 1)); [ $n -lt 200 ]; sleep 0.1
+done
+cp $file /mnt/copy.json
+echo '{{' >$file
+cp $file /mnt/broken.json
+for args in panic status reload '-f /mnt/broken.json status' \
+    '-f /nonexistent resume' resume; do
+	rc=0
+	/mnt/abxctl $args || rc=$?
+	echo "exit $rc"
+done
+kill $abxd
+wait $abxd
+cat /mnt/log/log
+"""
+
+    def test_reached(self):
+        w = World()
+        self.addCleanup(w.remove)
+        w.own()
+        svc = Service(w, {"rules": [{"allow": "files.stat",
+                                     "paths": "/mnt/w"}],
+                          "reload": "sighup"})
+        for key in ("state_dir", "audit", "sandbox"):
+            del svc.config[key]
+        svc.write(svc.config)
+        for name in os.listdir(BUILD):
+            if name.startswith("abx") and os.path.isfile(f"{BUILD}/{name}"):
+                shutil.copy2(f"{BUILD}/{name}", w.dir)
+        p = subprocess.run(
+            ["unshare", "-m", "--propagation", "private", "sh", "-c",
+             self.SCRIPT.format(w=w.dir)],
+            env=svc.env, text=True, capture_output=True, timeout=60 * SLOW)
+        self.eq(re.findall("exit ([0-9]+)", p.stdout),
+                ["0", "0", "2", "2", "2", "0"], p.stdout + p.stderr)
+        self.assertIn("no command may start until", p.stdout)
+        self.assertIn("listener  ready", p.stdout)
+        self.assertIn("reload refused, the old policy stays: "
+                      "/etc/agent-sandbox/server.json:2:1: error: "
+                      "config.syntax", p.stdout)
+        self.assertIn("/mnt/broken.json does not say where", p.stderr)
