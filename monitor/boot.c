@@ -326,7 +326,9 @@ open_audits(struct parent *p)
 		return -1;
 	for (i = 0; i < p->boot.audit.n; i++)
 		if ((p->audit[i] = boot_open_audit(p, i)) == -1) {
-			log_warn("audit sink %s", p->boot.audit.v[i]);
+			log_warn("audit sink %s%s", p->boot.audit.v[i],
+			    errno == ENOENT ? ": its directory must exist"
+					    : "");
 			return -1;
 		}
 	return 0;

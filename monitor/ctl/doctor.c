@@ -5,6 +5,7 @@
  * remedy.  It changes nothing.  A check is a row of the table below.
  */
 #include <errno.h>
+#include <limits.h>
 #include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -359,6 +360,39 @@ check_open(struct doctor *d)
 		    "start with lint errors");
 }
 
+/* A file is made at a start, its directory is not. */
+static void
+check_audit(struct doctor *d)
+{
+	const struct conf *c = d->cs.conf;
+	char dir[PATH_MAX];
+	size_t i, n;
+
+	for (i = 0; c != NULL && i < c->audit.n; i++) {
+		if (strncmp(c->audit.v[i], "file:", 5) != 0) {
+			report(d, GOOD, "audit", "%s", c->audit.v[i]);
+			continue;
+		}
+		n = strlcpy(dir, c->audit.v[i] + 5, sizeof(dir));
+		if (n >= sizeof(dir))
+			continue; /* no path; a start says so */
+		if (strrchr(dir, '/') > dir)
+			*strrchr(dir, '/') = '\0';
+		if (access(dir, W_OK | X_OK) == 0)
+			report(d, GOOD, "audit", "%s", c->audit.v[i] + 5);
+		else
+			report(d, WARN, "audit",
+			    "%s: %s; a start from here needs a directory that "
+			    "it can write (the unit makes the one of "
+			    "LogsDirectory by itself)",
+			    dir, strerror(errno));
+	}
+	if (c != NULL && c->audit.n == 0)
+		report(d, WARN, "audit",
+		    "nobody is told what was asked and refused; add "
+		    "audit.sink");
+}
+
 static void
 check_roots(struct doctor *d)
 {
@@ -400,6 +434,7 @@ static void (*const checks[])(struct doctor *) = {
     check_users,
     check_config,
     check_open,
+    check_audit,
     check_roots,
 };
 

@@ -392,9 +392,22 @@ class Others(Case):
                               "users", "config", "open mode", "root"},
                              set(rows))
         self.assertEqual(rows["open mode"], "ok")
+        self.assertEqual(rows["audit"], "ok")
         out = self.run_ctl("-f", f"{self.dir}/none", "doctor")
         self.assertEqual(out.returncode, 1, out)
         self.assertRegex(out.stdout, r"(?m)^failed +config ")
+
+    def test_doctor_audit(self):
+        for file, result, text in (
+                (f"{self.dir}/audit", "ok", f"{self.dir}/audit"),
+                (f"{self.dir}/none/audit", "warning", f"{self.dir}/none: No ")):
+            self.write(preset="download-only", root=self.root,
+                       audit={"sink": "file:" + file})
+            out = self.run_ctl("-f", self.file, "--json", "doctor")
+            row, = [r for r in json.loads(out.stdout)["checks"]
+                    if r["check"] == "audit"]
+            self.assertEqual(row["result"], result, row)
+            self.assertTrue(row["text"].startswith(text), row)
 
     def doctor(self, what, pattern, *before, **kw):
         """One row where something is off."""
