@@ -267,8 +267,8 @@ reload_begin(struct parent *p)
 	p->next_ticket = p->asked;
 	if (!p->boot.reload) {
 		refuse(p, 0,
-		    "config.reload_disabled: the configuration does not say "
-		    "reload: sighup");
+		    "config.reload_disabled: the configuration in force does "
+		    "not say reload: sighup; restart the service");
 		return;
 	}
 	if (load_next(p) == -1) {

@@ -170,7 +170,8 @@ lint_hardlinks(struct lint *l, const struct rule *r)
 	if (pass)
 		lint_rule(l, r, FIND_WARN, "config.hardlinks_readonly",
 		    "in a read-only scope without \"deny\" hard links are not "
-		    "refused, whatever file they name");
+		    "refused, whatever file they name; a \"deny\" refuses "
+		    "them, \"allow_hardlinks\" says that they are meant");
 }
 
 static void

@@ -58,7 +58,7 @@ lint_escape(struct lint *l, const struct rule *r)
 		else if (p.risky && p.open)
 			lint_rule(l, r, FIND_LINT, "config.escape_capable",
 			    "\"%.200s\": %.100s does what its arguments say; "
-			    "name them all",
+			    "write each of them out, or as {path} or {int}",
 			    allow->v[i], p.name);
 	}
 }

@@ -428,6 +428,10 @@ talk_error(struct talk *c)
 		error_details(j, code, more, sizeof(more));
 		show_complaint(
 		    "%s: %s%s", code, text == NULL ? "" : text, more);
+		if (strcmp(code, "auth.required") == 0)
+			show_complaint("no token was sent: --token-file, "
+				       "before the other arguments, or "
+				       "ABX_SERVER_TOKEN gives one");
 	}
 	json_decref(j);
 	return code == NULL ? CTL_UNREACHED : CTL_NO;
