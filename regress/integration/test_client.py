@@ -224,8 +224,9 @@ class Files(Client):
                       self.ctl("ls", token=GUEST, want=1).stderr)
         self.assertIn(b"auth.invalid",
                       self.ctl("ls", token="x" * 20, want=1).stderr)
-        self.assertIn(b"auth.required", self.ctl("ls", token=None,
-                                                 want=1).stderr)
+        out = self.ctl("ls", token=None, want=1).stderr
+        self.assertIn(b"auth.required", out)
+        self.assertIn(b"--token-file", out)
 
     def test_usage(self):
         for argv in (("ls", "--nope"), ("get",), ("put", "x"), ("mv", "x"),

@@ -169,6 +169,10 @@ class Reload(Case):
         out = abxctl(svc, "reload")
         self.eq((out.returncode, "config.reload_disabled" in out.stdout),
                 (2, True), out.stdout)
+        # and what is in force counts, not what is in the file by now
+        svc.config["reload"] = "sighup"
+        svc.write(svc.config)
+        self.assertIn("in force", abxctl(svc, "reload").stdout)
 
     def test_vanished_principal(self):
         """Its commands are killed, its connections closed."""
