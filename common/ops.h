@@ -18,6 +18,10 @@ enum op_effect {
 	E_NET = 16,
 	E_ADMIN = 32
 };
+/* Archives: what files.export answers with, and files.import takes. */
+#define TYPE_TAR "application/x-tar"
+#define TYPE_TAR_GZ "application/gzip"
+
 /* What flows besides one JSON answer. */
 enum op_stream {
 	S_NONE,	 /* nothing */

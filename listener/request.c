@@ -161,21 +161,6 @@ check_pool(struct conn *c, uint32_t *retry)
 	return C_OK;
 }
 
-static int
-media_is(struct conn *c, const char *want)
-{
-	const char *s;
-	size_t n, len = strlen(want);
-
-	s = field(c, HF_CONTENT_TYPE, &n);
-	if (c->head.seen[HF_CONTENT_TYPE] != 1 || n < len ||
-	    strncasecmp(s, want, len) != 0)
-		return 0;
-	while (len < n && (s[len] == ' ' || s[len] == '\t'))
-		len++;
-	return len == n || s[len] == ';';
-}
-
 /* 1 when the body is (or would be) the arguments. */
 static int
 wants_json(const struct conn *c)
@@ -196,18 +181,24 @@ wants_stream(const struct conn *c)
 static enum code
 check_body(struct conn *c)
 {
+	const char *type;
+	size_t n;
+	int ok;
+
 	c->req.body_max =
 	    route_body_max(&c->req.route, lconf.max_request_bytes);
 	if (c->head.has_length && c->head.length > c->req.body_max)
 		return C_REQ_TOO_LARGE;
+	type = field(c, HF_CONTENT_TYPE, &n);
 	if (wants_json(c))
-		return media_is(c, "application/json") ? C_OK
-						       : C_REQ_BAD_CONTENT_TYPE;
-	if (wants_stream(c))
-		return media_is(c, "application/octet-stream")
-			   ? C_OK
-			   : C_REQ_BAD_CONTENT_TYPE;
-	return C_OK;
+		ok = media_is(type, n, "application/json");
+	else if (wants_stream(c))
+		ok = route_takes(&c->req.route, type, n);
+	else
+		return C_OK;
+	return ok && c->head.seen[HF_CONTENT_TYPE] == 1
+		   ? C_OK
+		   : C_REQ_BAD_CONTENT_TYPE;
 }
 
 void

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 /* JSON that carries content or stdin (design: http.max_request_bytes). */
 #define CONTENT_JSON_MAX (16 * 1024 * 1024)
@@ -97,4 +98,26 @@ route_body_max(const struct route *r, uint64_t max_json)
 	    max_json < CONTENT_JSON_MAX)
 		return CONTENT_JSON_MAX;
 	return max_json;
+}
+
+int
+media_is(const char *type, size_t n, const char *want)
+{
+	size_t len = strlen(want);
+
+	if (n < len || strncasecmp(type, want, len) != 0)
+		return 0;
+	while (len < n && (type[len] == ' ' || type[len] == '\t'))
+		len++;
+	return len == n || type[len] == ';';
+}
+
+int
+route_takes(const struct route *r, const char *type, size_t n)
+{
+	if (media_is(type, n, "application/octet-stream"))
+		return 1;
+	/* what was exported goes back as it came; "format" says which it is */
+	return r->op == OP_files_import &&
+	       (media_is(type, n, TYPE_TAR) || media_is(type, n, TYPE_TAR_GZ));
 }

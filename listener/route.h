@@ -34,4 +34,10 @@ void route_find(
  * the arguments carry content.  UINT64_MAX for byte streams. */
 uint64_t route_body_max(const struct route *, uint64_t max_json);
 
+/* 1 when a content type of n bytes is the wanted one, whatever its parameters.
+ */
+int media_is(const char *type, size_t n, const char *want);
+/* 1 when a call whose body is a byte stream may give it that content type. */
+int route_takes(const struct route *, const char *type, size_t n);
+
 #endif

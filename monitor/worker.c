@@ -202,8 +202,7 @@ worker_list_ans(struct req *r, struct imsg *m)
 	a.status = 200;
 	a.size = r->dec.max_entries;
 	if (bytes)
-		path = work_gzip(r, "format") == 1 ? "application/gzip"
-						   : "application/x-tar";
+		path = work_gzip(r, "format") == 1 ? TYPE_TAR_GZ : TYPE_TAR;
 	if ((a.body = strdup(path)) == NULL) {
 		/* pathd sees that nobody reads */
 		answer_error(r, C_SRV_UNAVAILABLE, NULL, NULL, 1);

@@ -717,6 +717,30 @@ class Archives(FileOps):
         self.ok(r)
         self.eq(w.get("w/in/j"), b"j")
 
+    def test_export_goes_back_as_it_came(self):
+        """With the content type that the export had."""
+        w = self.world
+        for kind, path in (("tar", "back1"), ("tar.gz", "back2")):
+            os.mkdir(f"{w.w}/in/{path}")
+            w.own()
+            a = self.ok(self.svc.get(f"/files/export?path=p/d&format={kind}"))
+            r = self.ok(self.imp(a.body, f"in/{path}", kind,
+                                 Content_Type=a.header("content-type")))
+            self.eq(r.json["entries"], 3)
+            self.eq(self.inside(f"in/{path}"), self.inside("p/d"))
+        # the type is none of the format's business
+        a = self.ok(self.svc.get("/files/export?path=p/d"))
+        for kind in ("application/x-tar", "application/gzip",
+                     "application/octet-stream", "Application/X-Tar; a=b"):
+            self.ok(self.imp(a.body, "in/back1", Content_Type=kind))
+        for kind in ("application/x-gtar", "application/zip", "text/plain",
+                     "application/x-tar, application/gzip", "", None,
+                     "application/json"):
+            r = self.imp(a.body, "in/back1", Content_Type=kind)
+            self.refused(r, 415, "request.bad_content_type")
+        r = self.svc.upload("kind", a.body, kind="application/x-tar")
+        self.refused(r, 415, "request.bad_content_type")
+
     def test_T_import_refused(self):
         w = self.world
         w.put("w/ref/there", "old")

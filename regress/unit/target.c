@@ -225,6 +225,51 @@ test_routes(void **state)
 	assert_true(route_body_max(&r, 100) == 100);
 }
 
+/* Content types of a stream: that of any, and those of an archive for one. */
+static void
+test_types(void **state)
+{
+	static const struct {
+		const char *type;
+		int upload, import;
+	} t[] = {
+	    {"application/octet-stream", 1, 1},
+	    {"Application/Octet-Stream ; x=y", 1, 1},
+	    {"application/x-tar", 0, 1},
+	    {"APPLICATION/X-TAR", 0, 1},
+	    {"application/x-tar;q=1", 0, 1},
+	    {"application/gzip", 0, 1},
+	    {"application/gzip\t", 0, 1},
+	    {"application/x-tarball", 0, 0},
+	    {"application/x-ta", 0, 0},
+	    {"application/x-tar, text/plain", 0, 0},
+	    {" application/x-tar", 0, 0},
+	    {"application/x-gtar", 0, 0},
+	    {"application/x-gzip", 0, 0},
+	    {"application/zip", 0, 0},
+	    {"application/json", 0, 0},
+	    {"text/plain", 0, 0},
+	    {"*/*", 0, 0},
+	    {"", 0, 0},
+	};
+	struct route upload, import;
+	size_t i, n;
+	char *type;
+
+	route_find("PUT", 3, "/files/upload-stream", &upload);
+	route_find("PUT", 3, "/files/import", &import);
+	for (i = 0; i < nitems(t); i++) {
+		/* nothing is read beyond it */
+		n = strlen(t[i].type);
+		assert_non_null(type = malloc(n + 1));
+		memcpy(type + 1, t[i].type, n);
+		if (route_takes(&upload, type + 1, n) != t[i].upload ||
+		    route_takes(&import, type + 1, n) != t[i].import)
+			fail_msg("%s", t[i].type);
+		free(type);
+	}
+}
+
 static enum code
 extract(const char *fields, char *token)
 {
@@ -329,6 +374,7 @@ main(void)
 	    cmocka_unit_test(test_query),
 	    cmocka_unit_test(test_many),
 	    cmocka_unit_test(test_routes),
+	    cmocka_unit_test(test_types),
 	    cmocka_unit_test(test_credentials),
 	    cmocka_unit_test(test_admit),
 	};
