@@ -452,6 +452,12 @@ policy_removed_by(const struct policy *p, uint16_t op)
 	return (long)p->ops[op].removed->index;
 }
 
+const struct strlist *
+policy_ceiling_roots(const struct policy *p)
+{
+	return p->ceiling.has_roots ? &p->ceiling.roots : NULL;
+}
+
 int
 policy_has_effect(const struct policy *p, unsigned effects)
 {

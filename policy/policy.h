@@ -223,6 +223,9 @@ const struct strlist *policy_exec_dirs(const struct policy *);
 int policy_has_effect(const struct policy *, unsigned effects);
 /* The rule of layers 4 and 5 that took away an op which others allow, or -1. */
 long policy_removed_by(const struct policy *, uint16_t op);
+/* What every path must lie below besides the roots of its rule (the roots of
+ * the operator), borrowed; NULL when nothing was said. */
+const struct strlist *policy_ceiling_roots(const struct policy *);
 /* Protected directories join the system deny list (state, config, log, run
  * directories).  0 or -1.  Before the first plan. */
 int policy_protect(struct policy *, const char *dir);

@@ -80,6 +80,8 @@ default_roles(struct explain *e, const struct conf *c)
 			roles = &c->peers[i].roles;
 	if (roles == NULL && c->open_mode && strcmp(e->id, "anonymous") == 0)
 		return strlist_add(&e->roles, "admin", 5);
+	if (roles == NULL && strcmp(e->id, "anonymous") != 0)
+		log_warnx("no credential has the id %s", e->id);
 	for (i = 0; roles != NULL && i < roles->n; i++)
 		if (strlist_add(&e->roles, roles->v[i], strlen(roles->v[i])) ==
 		    -1)
@@ -127,6 +129,8 @@ ask(struct explain *e, struct confset *cs)
 	int r;
 
 	e->call.op = op_find(e->opname);
+	if (e->call.op == OP_NONE)
+		log_warnx("there is no operation %s", e->opname);
 	e->call.args = &e->args;
 	e->call.who = &e->who;
 	e->call.session = e->session;

@@ -115,6 +115,20 @@ text_removed(const struct policy *p)
 			    policy_rule_name(p, (size_t)rule));
 }
 
+/* No rule is to blame for a path outside of these. */
+static void
+text_ceiling(const struct policy *p)
+{
+	const struct strlist *roots = policy_ceiling_roots(p);
+	size_t i;
+
+	for (i = 0; roots != NULL && i < roots->n; i++)
+		show_line(
+		    "  below     %s (roots of the operator)", roots->v[i]);
+	if (roots != NULL && roots->n == 0)
+		show_line("  below     nothing (roots of the operator)");
+}
+
 int
 explain_text(const struct explain *e, const struct policy *p)
 {
@@ -143,6 +157,7 @@ explain_text(const struct explain *e, const struct policy *p)
 	text_command(e);
 	text_trace(e, p);
 	text_removed(p);
+	text_ceiling(p);
 	return ferror(stdout) ? -1 : 0;
 }
 
@@ -261,14 +276,16 @@ int
 explain_json(const struct explain *e, const struct policy *p)
 {
 	const struct decision *d = &e->d;
+	const struct strlist *roots = policy_ceiling_roots(p);
 
 	return show_json(json_pack("{s:o,s:{s:o,s:o},s:b,s:b,s:s,s:o,s:o,s:o,"
-				   "s:o,s:o,s:o,s:o,s:o}",
+				   "s:o,s:o,s:o,s:o,s:o,s:o}",
 	    "op", show_str(e->opname), "principal", "id", show_str(e->id),
 	    "roles", json_strings(&e->roles), "allowed", allowed(e), "mounted",
 	    d->mounted != 0, "code", codes[d->code].code, "reason",
 	    show_str(d->reason), "param", show_str(d->param), "rule",
 	    json_rule(p, d->rule), "paths", json_paths(e), "command",
 	    json_command(e), "rules", json_strings(&d->rules), "tried",
-	    json_trace(e, p), "removed", json_removed(p)));
+	    json_trace(e, p), "removed", json_removed(p), "operator_roots",
+	    roots == NULL ? json_null() : json_strings(roots)));
 }

@@ -397,6 +397,14 @@ class Others(Case):
         self.assertEqual(out.returncode, 1, out)
         self.assertRegex(out.stdout, r"(?m)^failed +config ")
 
+    def test_explain_of_what_is_not_there(self):
+        self.write(preset="download-only", root=self.root)
+        out = self.run_ctl("-f", self.file, "explain", "--op", "files.nope",
+                           "--principal", "vewer")
+        self.assertEqual(out.returncode, 1, out)
+        self.assertIn("there is no operation files.nope", out.stderr)
+        self.assertIn("no credential has the id vewer", out.stderr)
+
     def test_doctor_audit(self):
         for file, result, text in (
                 (f"{self.dir}/audit", "ok", f"{self.dir}/audit"),

@@ -96,6 +96,9 @@ class Operator(Case):
             {"allow": READ + WRITE, "paths": w.w}]}, w)
         self.ok(s.download("sub/b.txt"))
         self.refused(s.download("a.txt"), 403, "policy.path_not_allowed")
+        p = abxctl("-f", s.file, "explain", "--op", "files.download",
+                   "--arg", "path=a.txt", "--principal", "root")
+        self.assertIn(f"below     {w.w}/sub (roots of the operator)", p.stdout)
         self.refused(s.download("absent"), 403, "policy.path_not_allowed")
         self.refused(s.list("."), 403, "policy.path_not_allowed")
         self.refused(s.download("sub/out"), 403, "policy.path_not_allowed")
