@@ -22,6 +22,7 @@
 #include "common/abx.h"
 #include "common/jail.h"
 #include "common/log.h"
+#include "monitor/conffile.h"
 #include "monitor/parent.h"
 
 static const struct option longopts[] = {
@@ -215,6 +216,20 @@ raise_nofile(void)
 		fatal("RLIMIT_NOFILE");
 }
 
+/* What of it the log could not tell otherwise. */
+static void
+say_start(const struct parent *p)
+{
+	const struct options *o = &p->opt;
+
+	log_info("version " ABX_VERSION ", configuration %s%s%s, %zu audit "
+		 "sink%s",
+	    o->file == NULL ? CONFFILE_DEFAULT : o->file,
+	    o->preset == NULL ? "" : ", preset ",
+	    o->preset == NULL ? "" : o->preset, p->boot.audit.n,
+	    p->boot.audit.n == 1 ? "" : "s");
+}
+
 int
 main(int argc, char **argv)
 {
@@ -256,5 +271,6 @@ main(int argc, char **argv)
 		log_set_sink(syslog_sink);
 		leave_stderr();
 	}
+	say_start(&p);
 	return parent_run(&p);
 }

@@ -517,7 +517,6 @@ stop_begin(struct parent *p)
 	size_t i;
 	int k;
 
-	log_info("stopping");
 	sock_notify("STOPPING=1\n");
 	sock_remove(p);
 	for (i = 0; i < p->nsocks; i++)
@@ -543,8 +542,10 @@ sigterm_cb(evutil_socket_t sig, short what, void *arg)
 
 	if (p->stopping)
 		end_now(p, 0);
-	else
+	else {
+		log_info("stopping, asked by SIG%s", sigabbrev_np((int)sig));
 		stop_begin(p);
+	}
 }
 
 static void

@@ -628,6 +628,16 @@ class Starts(Case):
                 continue
             self.assertFalse(ADMIN.encode() in text, comm(pid))
 
+    def test_what_the_log_says_of_a_start_and_a_stop(self):
+        svc = self.start({"rules": []})
+        svc.stop()
+        text = svc.logged()
+        version = subprocess.run([f"{BUILD}/abxd", "--version"], text=True,
+                                 capture_output=True).stdout.split()[1]
+        self.assertRegex(text, rf"(?m)^abxd: info: version {version}, "
+                         rf"configuration {svc.file}, 1 audit sink$")
+        self.assertIn("abxd: info: stopping, asked by SIGTERM\n", text)
+
     def test_listen_of_the_command_line(self):
         svc = self.prepare()
         svc.port = free_port()
