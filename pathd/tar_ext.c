@@ -310,9 +310,10 @@ holes_check(struct tar_in *t)
 int
 tar_holes_read(struct tar_in *t, const struct tar_block *b)
 {
-	if (b->type == 'S' && memcmp(b->magic, "ustar  ", 8) == 0 &&
-	    holes_old(t, b) == -1)
-		return -1;
+	/* others have had that type for holes that are told otherwise */
+	if (b->type == 'S' &&
+	    (memcmp(b->magic, "ustar  ", 8) != 0 || holes_old(t, b) == -1))
+		return tar_broken(t);
 	if (t->ext.major > 1)
 		return tar_broken(t);
 	if (t->ext.major == 1 && holes_lines(t) == -1)

@@ -458,6 +458,9 @@ test_broken_heads(void **state)
 	add(&m, "a", '0', "");
 	refused(&m, C_ARGS_INVALID, "a name with NUL");
 	made_init(&m);
+	add(&m, "of star", 'S', "0");
+	refused(&m, C_ARGS_INVALID, "holes that are not GNU's");
+	made_init(&m);
 	add(&m, "L", 'L', "name");
 	add_end(&m);
 	refused(&m, C_ARGS_INVALID, "a long name of nothing");
