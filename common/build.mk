@@ -44,6 +44,8 @@ COMMON_SRC = common/args.c common/strlist.c common/payload.c \
 	common/log.c common/glob.c \
 	common/entry.c common/run_render.c
 PROC_SRC = common/chan.c common/proc.c common/jail.c
+# What walks over trees remember, in pathd and execd.
+RECALL_SRC = common/recall.c common/stamp.c
 
 POLICY_SRC = policy/model.c policy/findings.c policy/suggest.c policy/json.c \
 	policy/tree.c policy/confkey.c policy/confcheck.c policy/confscope.c \
@@ -80,14 +82,14 @@ LISTENER_SRC = listener/main.c listener/accept.c listener/ask.c \
 PATHD_SRC = pathd/main.c pathd/pool.c pathd/pool_worker.c pathd/task.c \
 	pathd/worker.c pathd/put_job.c \
 	pathd/list_job.c pathd/pack_job.c pathd/watch_job.c \
-	pathd/drain.c pathd/filter.c ${PATHD_PURE_SRC}
+	pathd/drain.c pathd/filter.c ${RECALL_SRC} ${PATHD_PURE_SRC}
 
 EXECD_SRC = execd/main.c execd/job.c execd/job_start.c \
 	execd/job_launch.c execd/job_say.c execd/job_keep.c execd/absent.c \
 	execd/session.c execd/box.c execd/clock.c execd/seen.c \
 	execd/spawn.c execd/pump.c execd/spool.c execd/feed.c \
 	execd/launch/ns.c execd/protect.c execd/nested.c execd/mounts.c execd/etc.c execd/filter.c \
-	${EXECD_PURE_SRC}
+	${RECALL_SRC} ${EXECD_PURE_SRC}
 
 LAUNCH_SRC = execd/launch/launch.c execd/launch/super.c \
 	execd/launch/ns.c execd/launch/init.c \
@@ -134,13 +136,13 @@ PATHD_PURE_SRC = pathd/beneath.c pathd/walk.c pathd/roots.c pathd/deny.c \
 	pathd/parents.c pathd/tree.c pathd/dir.c pathd/journal.c pathd/put.c \
 	pathd/list.c pathd/get.c pathd/sight.c pathd/stage.c pathd/copy.c \
 	pathd/replace.c pathd/udiff.c pathd/edit.c pathd/framer.c \
-	pathd/search.c pathd/needle.c pathd/denied.c pathd/pack.c \
+	pathd/search.c pathd/needle.c pathd/denied.c pathd/survey.c pathd/pack.c \
 	pathd/tar_put.c pathd/tar_get.c pathd/tar_ext.c pathd/gz.c \
 	pathd/unpack.c pathd/import.c pathd/space.c pathd/undo.c \
 	pathd/watch.c pathd/mounts.c
 EXECD_PURE_SRC = common/cg.c execd/cgroup.c \
 	execd/place.c execd/profile.c execd/appeared.c execd/keep.c execd/ring.c \
-	execd/known.c execd/look.c execd/recall.c execd/launch/xl.c
+	execd/known.c execd/look.c execd/launch/xl.c
 
 UNIT_SRC = regress/unit/hop.c regress/unit/sink.c \
 	regress/unit/filter.c regress/unit/filter_conf.c \
@@ -166,7 +168,7 @@ UNIT_SRC = regress/unit/hop.c regress/unit/sink.c \
 	regress/unit/pathd_pack.c regress/unit/tar.c \
 	regress/unit/space.c regress/unit/mounts.c \
 	regress/unit/denied.c regress/unit/execd_keep.c regress/unit/execd_ring.c \
-	regress/unit/known.c regress/unit/look.c \
+	regress/unit/known.c regress/unit/look.c regress/unit/survey.c \
 	regress/unit/proctab.c regress/unit/wstab.c \
 	regress/unit/wsfile.c regress/unit/ctl_resp.c \
 	regress/unit/execd_profile.c \
@@ -365,6 +367,7 @@ manuals: $B/mantables
 UNIT_LIB_SRC = regress/unit/filter_ask.c regress/unit/policy_ask.c regress/unit/policy_gen.c
 PURE_AO = ${UNIT_LIB_SRC:.c=.ao} ${CORE_AO} ${POLICY_AO} ${LISTENER_PURE_SRC:.c=.ao} \
 	${MONITOR_PURE_SRC:.c=.ao} ${PATHD_PURE_SRC:.c=.ao} ${EXECD_PURE_SRC:.c=.ao} \
+	${RECALL_SRC:.c=.ao} \
 	common/chan.ao
 $A/libpure.a: ${PURE_AO}
 	@mkdir -p $A
@@ -504,7 +507,7 @@ FUZZ_SRC = regress/fuzz/argv.c regress/fuzz/body.c regress/fuzz/codec.c \
 FUZZ_LIB_SRC = ${BASE_SRC} ${COMMON_SRC} ${POLICY_SRC} \
 	${LISTENER_SRC:listener/main.c=} ${MONITOR_SRC:monitor/main.c=} \
 	monitor/ctl/resp.c monitor/ctl/sse.c \
-	${PATHD_PURE_SRC} ${EXECD_PURE_SRC} regress/fuzz/fuzz.c regress/fuzz/model.c \
+	${PATHD_PURE_SRC} ${EXECD_PURE_SRC} ${RECALL_SRC} regress/fuzz/fuzz.c regress/fuzz/model.c \
 	regress/fuzz/decide.c regress/fuzz/responses.c
 FUZZ_BIN = ${FUZZ_SRC:.c=.fz}
 FUZZ_FO = ${FUZZ_SRC:.c=.fo}

@@ -5,22 +5,14 @@
  * and says when it did not see them all.
  *
  * What an earlier look read is not read again while the directory cannot have
- * changed: nothing but the kernel sets the change time of an inode, and it
- * does so whenever an entry comes, goes or is renamed.  A directory is
- * remembered only if that tells all: on a file system of this machine that is
- * known to do so, when the time was well past before the reading began (else a
- * later change could get the same), while nobody has set the clock, and not
- * when names in it come and go with a key.  Each directory is found and asked
- * by itself at every look, so what was moved, hidden or mounted over is seen,
- * and one that is brought from elsewhere is not known.  Every error means that
- * it is read.
+ * changed (common/stamp.h).  Each directory is found and asked by itself at
+ * every look, so what was moved, hidden or mounted over is seen, and one that
+ * is brought from elsewhere is not known.  Every error means that it is read.
  */
 #include "execd/look.h"
 
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/timerfd.h>
-#include <sys/vfs.h>
 
 #include <dirent.h>
 #include <errno.h>
@@ -29,70 +21,35 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <linux/magic.h>
 #include <linux/openat2.h>
 
 #include "common/abx.h"
-#include "execd/recall.h"
+#include "common/recall.h"
+#include "common/stamp.h"
 
-#ifndef XFS_SUPER_MAGIC
-#define XFS_SUPER_MAGIC 0x58465342
-#endif
+#define REMEMBERED ((size_t)128 * 1024) /* bytes of one tree */
 
 _Static_assert(LOOK_MAX_ENTRIES <= UINT16_MAX, "a place is an u16");
-
-/* ---- the clock ---- */
-
-/* Make the timer tell when somebody sets the clock from now on: 0 or -1. */
-static int
-clock_watch(int fd)
-{
-	const struct itimerspec never = {{0, 0}, {INT64_MAX / 2000000000, 0}};
-
-	return timerfd_settime(
-	    fd, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &never, NULL);
-}
-
-/* Change times that are to come can be those that were once somebody has set
- * the clock: then everything is forgotten.  Can it be told? */
-static int
-clock_steady(void)
-{
-	static int fd = -1;
-	uint64_t n;
-
-	if (fd != -1) {
-		if (read(fd, &n, sizeof(n)) == -1 && errno == EAGAIN)
-			return 1;
-		close(fd);
-	}
-	recall_clear();
-	fd = timerfd_create(CLOCK_REALTIME, TFD_NONBLOCK | TFD_CLOEXEC);
-	if (fd != -1 && clock_watch(fd) == -1) {
-		close(fd);
-		fd = -1;
-	}
-	return fd != -1;
-}
 
 /* ---- what is to be looked at ---- */
 
 struct look *
 look_new(int root, uint64_t dev, uint64_t ino, const struct strlist *names)
 {
+	const uint64_t key[] = {dev, ino};
 	struct look *l;
 
 	if ((l = calloc(1, sizeof(*l))) == NULL)
 		return NULL;
 	l->left = LOOK_MAX_ENTRIES;
-	l->settle = LOOK_SETTLE_NS;
+	l->settle = STAMP_SETTLE_NS;
 	l->root = root;
 	l->names = names;
 	l->stamps = -1;
 	l->up = -1;
 	/* in this order: it may be set now */
-	if (clock_steady() && clock_gettime(CLOCK_REALTIME, &l->now) == 0)
-		l->tree = recall_begin(dev, ino);
+	if (stamp_steady() && clock_gettime(CLOCK_REALTIME, &l->now) == 0)
+		l->tree = recall_begin(key, sizeof(key), REMEMBERED);
 	return l;
 }
 
@@ -197,31 +154,6 @@ open_up(struct look *l, const char *rel, const char **name)
 	return l->up;
 }
 
-/* The directory as it is now: 0, or -1 when that does not tell. */
-static int
-identify(int at, const char *name, struct recall_id *id)
-{
-	struct statx sx;
-	unsigned want = STATX_TYPE | STATX_INO | STATX_CTIME | STATX_MTIME;
-
-	if (statx(at, name,
-		AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT |
-		    (*name == '\0' ? AT_EMPTY_PATH : 0),
-		want, &sx) == -1)
-		return -1;
-	/* what an encrypted one shows depends on the keys that are there */
-	if ((sx.stx_mask & want) != want || !S_ISDIR(sx.stx_mode) ||
-	    (sx.stx_attributes & STATX_ATTR_ENCRYPTED) != 0)
-		return -1;
-	id->dev = (uint64_t)sx.stx_dev_major << 32 | sx.stx_dev_minor;
-	id->ino = sx.stx_ino;
-	id->ctime.tv_sec = sx.stx_ctime.tv_sec;
-	id->ctime.tv_nsec = sx.stx_ctime.tv_nsec;
-	id->mtime.tv_sec = sx.stx_mtime.tv_sec;
-	id->mtime.tv_nsec = sx.stx_mtime.tv_nsec;
-	return 0;
-}
-
 /* As reading it would: 1, or 0 when it must be. */
 static int
 remembered(struct look *l, const char *rel, int *found)
@@ -232,7 +164,7 @@ remembered(struct look *l, const char *rel, int *found)
 	uint16_t place;
 	int at = *rel == '\0' ? l->root : open_up(l, rel, &name);
 
-	if (at == -1 || identify(at, name, &id) == -1 ||
+	if (at == -1 || stamp_of(at, name, &id) != 0 ||
 	    (d = recall_find(l->tree, &id)) == NULL ||
 	    (!d->whole && l->left > d->count))
 		return 0;
@@ -243,26 +175,21 @@ remembered(struct look *l, const char *rel, int *found)
 			break;
 		add(l, rel, p + sizeof(place));
 	}
-	*found = d->git < l->left;
+	*found = d->hit < l->left;
 	if (!d->whole || d->count > l->left)
 		l->more = 1;
 	l->left -= d->count < l->left ? d->count : l->left;
 	return 1;
 }
 
-/* Do the times of what lies there tell of every change?  Those of file systems
- * that other machines, programs or snapshots have a part in may not. */
+/* Do the times of what lies there tell of every change? */
 static int
 has_stamps(struct look *l, int fd, uint64_t dev)
 {
-	struct statfs sf;
-
-	if (l->stamps != -1 && l->dev == dev)
-		return l->stamps;
-	l->dev = dev;
-	l->stamps = fstatfs(fd, &sf) == 0 && (sf.f_type == EXT4_SUPER_MAGIC ||
-						 sf.f_type == XFS_SUPER_MAGIC ||
-						 sf.f_type == TMPFS_MAGIC);
+	if (l->stamps == -1 || l->dev != dev) {
+		l->dev = dev;
+		l->stamps = stamp_tells(fd);
+	}
 	return l->stamps;
 }
 
@@ -289,7 +216,7 @@ collect(struct look *l, struct reading *r, const char *name, uint32_t place)
 	if (!r->keep || r->dirs > LOOK_MAX_DIRS)
 		return;
 	if (l->room - r->dir.len < sizeof(at) + n) {
-		if (r->dir.len > RECALL_BYTES ||
+		if (r->dir.len > REMEMBERED ||
 		    (p = realloc(l->text, room)) == NULL) {
 			r->keep = 0;
 			return;
@@ -322,7 +249,7 @@ take(struct look *l, struct reading *r, const struct dirent64 *de)
 
 	l->left--;
 	if (strcmp(de->d_name, ".git") == 0)
-		r->dir.git = place;
+		r->dir.hit = place;
 	else if (is_dir(r, de) && !strlist_has(l->names, de->d_name)) {
 		collect(l, r, de->d_name, place);
 		add(l, r->rel, de->d_name);
@@ -362,7 +289,7 @@ read_all(struct look *l, struct reading *r)
 int
 look_at(struct look *l, const char *rel)
 {
-	struct reading r = {.rel = rel, .dir = {.git = RECALL_NONE}};
+	struct reading r = {.rel = rel, .dir = {.hit = RECALL_NONE}};
 	int found;
 
 	if (l->tree != NULL && !recall_empty(l->tree) &&
@@ -377,7 +304,7 @@ look_at(struct look *l, const char *rel)
 		return 0;
 	}
 	l->nread++;
-	r.keep = l->tree != NULL && identify(r.fd, "", &r.dir.id) == 0 &&
+	r.keep = l->tree != NULL && stamp_of(r.fd, "", &r.dir.id) == 0 &&
 		 recall_settled(&r.dir.id, &l->now, l->settle) &&
 		 has_stamps(l, r.fd, r.dir.id.dev);
 	read_all(l, &r);
@@ -385,5 +312,5 @@ look_at(struct look *l, const char *rel)
 	r.dir.text = l->text;
 	if (r.keep)
 		recall_keep(l->tree, &r.dir);
-	return r.dir.git != RECALL_NONE;
+	return r.dir.hit != RECALL_NONE;
 }

@@ -13,9 +13,6 @@
 
 #define LOOK_MAX_DIRS 1000     /* that are looked at */
 #define LOOK_MAX_ENTRIES 20000 /* of all of them */
-/* A directory that was changed so shortly before is read again each time:
- * more than any clock of a file system here takes for a tick (a second). */
-#define LOOK_SETTLE_NS 2000000000
 
 /* One look.  v are the directories to look at, as paths below the root: those
  * that the caller adds, then those nearest to it. */
@@ -26,7 +23,7 @@ struct look {
 	uint32_t left;	 /* entries that may still be read */
 	int more;	 /* there were others */
 	int failed;	 /* no memory or descriptor to look with */
-	uint64_t settle; /* ns, LOOK_SETTLE_NS */
+	uint64_t settle; /* ns, STAMP_SETTLE_NS */
 	uint32_t nread;	 /* directories that were read, not remembered */
 
 	/* its own */

@@ -18,7 +18,9 @@
 #include "pathd/beneath.h"
 #include "pathd/deny.h"
 #include "pathd/roots.h"
-#include "pathd/tree.h"
+#include "pathd/survey.h"
+
+#define KEY_MAX (256 * 1024) /* the question came in one message */
 
 struct search {
 	const struct pathd *pd;
@@ -29,7 +31,6 @@ struct search {
 	size_t prefix; /* bytes before a relative path */
 	size_t seen, bytes;
 	struct covers *out;
-	struct stat last; /* of the entry that is about to be entered */
 };
 
 static int
@@ -119,40 +120,69 @@ hidden(const struct search *s, const char *path)
 
 static enum code
 search_entry(void *arg, int dir, const char *name, const char *path,
-    const struct stat *st)
+    unsigned char type, int *plain)
 {
 	struct search *s = arg;
+	struct stat st;
 	enum code code;
 
 	if (++s->seen > DENIED_SEEN_MAX)
 		return C_SBX_TOO_MANY_DENIED;
 	if (hidden(s, path))
-		return S_ISDIR(st->st_mode) ? TREE_SKIP : C_OK;
-	s->last = *st;
+		return SURVEY_SKIP;
 	if (!deny_covers(&s->deny, path))
 		return C_OK;
-	if (S_ISLNK(st->st_mode))
-		return add_led_to(s, path);
-	code = add(s, path, beneath_kind(st->st_mode), st->st_dev, st->st_ino);
-	return code == C_OK && S_ISDIR(st->st_mode) ? TREE_SKIP : code;
+	*plain = 0;
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == -1)
+		return errno == ENOENT ? SURVEY_SKIP : beneath_act_code(errno);
+	if (S_ISLNK(st.st_mode))
+		code = add_led_to(s, path);
+	else
+		code = add(
+		    s, path, beneath_kind(st.st_mode), st.st_dev, st.st_ino);
+	return code == C_OK ? SURVEY_SKIP : code;
 }
 
 static enum code
-search_barred(void *arg, const char *path, enum code code)
+search_known(void *arg, uint32_t n)
 {
 	struct search *s = arg;
 
+	s->seen += n;
+	return s->seen > DENIED_SEEN_MAX ? C_SBX_TOO_MANY_DENIED : C_OK;
+}
+
+static enum code
+search_barred(
+    void *arg, const char *path, uint64_t dev, uint64_t ino, enum code code)
+{
 	if (code == C_FS_NOT_FOUND)
 		return C_POL_PATH_CHANGED;
 	if (code != C_FS_PERMISSION)
 		return code;
-	return add(s, path, FK_DIR, s->last.st_dev, s->last.st_ino);
+	return add(arg, path, FK_DIR, dev, ino);
 }
 
-static const struct tree_ops search_ops = {.entry = search_entry,
+static const struct survey_ops search_ops = {.entry = search_entry,
+    .known = search_known,
     .barred = search_barred,
-    .stop = search_stop,
-    .cross = 1};
+    .stop = search_stop};
+
+/* All that decides which entry is denied, beside its path: a writer without
+ * memory is in error. */
+static void
+search_key(const struct search *s, struct wbuf *w)
+{
+	size_t i;
+
+	wbuf_init(w, KEY_MAX);
+	wput_str(w, s->path);
+	wput_u32(w, (uint32_t)s->q->deny.n);
+	for (i = 0; i < s->q->deny.n; i++)
+		wput_str(w, s->q->deny.v[i]);
+	for (i = 0; i < s->q->skip.n; i++)
+		wput_str(w, s->q->skip.v[i]);
+}
 
 /* The directory, opened, if it is still what was decided on. */
 static enum code
@@ -184,12 +214,18 @@ denied_find(const struct pathd *pd, const struct denied *q,
     const struct stopper *stop, struct covers *out)
 {
 	struct search s = {.pd = pd, .q = q, .stop = stop, .out = out};
+	struct wbuf key;
 	enum code code;
 	int fd = -1;
 
 	memset(out, 0, sizeof(*out));
-	if ((code = search_open(&s, &fd)) == C_OK)
-		code = tree_walk(fd, s.path, &search_ops, &s);
+	if ((code = search_open(&s, &fd)) == C_OK) {
+		search_key(&s, &key);
+		code = key.err ? C_SRV_UNAVAILABLE
+			       : survey(fd, s.path, key.p, key.len, &search_ops,
+				     &s);
+		wbuf_free(&key);
+	}
 	if (fd != -1)
 		close(fd);
 	free(s.path);

@@ -13,6 +13,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
+#include <time.h>
 
 #include "pathd/filter.h"
 
@@ -26,6 +27,8 @@ const struct jail_call pathd_calls[] = {
     {"openat2", 0, 0, 0, 0},
     {"newfstatat", 0, 0, 0, 0},
     {"statx", 0, 0, 0, 0},
+    {"fstatfs", 0, 0, 0, 0},
+    {"timerfd_create", 1, 0, ALL, CLOCK_REALTIME}, /* is the clock set? */
     {"readlinkat", 0, 0, 0, 0},
     {"getdents64", 0, 0, 0, 0},
     {"inotify_init1", 0, 0, 0, 0},

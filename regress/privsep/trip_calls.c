@@ -29,6 +29,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <seccomp.h>
@@ -361,6 +362,10 @@ trip_pathd(void **state)
 		{SYS_kill, {0x7fffffff, SIGTERM, 0, 0, 0, 0}}},
 	    {"abort", 1, {SYS_tgkill, {BAD, BAD, SIGABRT, 0, 0, 0}}},
 	    {"signal to another", 0, {SYS_tgkill, {BAD, BAD, 0, 0, 0, 0}}},
+	    {"timer of the clock", 1,
+		{SYS_timerfd_create, {CLOCK_REALTIME, BAD, 0, 0, 0, 0}}},
+	    {"timer that wakes", 0,
+		{SYS_timerfd_create, {CLOCK_BOOTTIME_ALARM, BAD, 0, 0, 0, 0}}},
 	};
 
 	check_filter(pathd_calls,
@@ -369,7 +374,7 @@ trip_pathd(void **state)
 		      "ftruncate fsync splice pipe2 set_robust_list getppid "
 		      "symlinkat copy_file_range seccomp dup3 pwrite64 "
 		      "inotify_init1 inotify_add_watch inotify_rm_watch "
-		      "close_range wait4",
+		      "close_range wait4 fstatfs",
 	    own, nitems(own));
 }
 

@@ -30,11 +30,10 @@
 #include <linux/openat2.h>
 
 #include "common/abx.h"
+#include "common/recall.h"
+#include "common/stamp.h"
 #include "execd/look.h"
-#include "execd/recall.h"
-
-#define SETTLE_NS 25000000 /* more than a tick; a second would take hours */
-#define NOBODY 65534
+#include "regress/unit/anything.h"
 
 static char git[] = ".git", claude[] = ".claude";
 static char *names_v[] = {git, claude};
@@ -159,12 +158,6 @@ same(uint32_t left, const char *first)
 	look_free(l);
 }
 
-static void
-settle(void)
-{
-	usleep(2 * SETTLE_NS / 1000);
-}
-
 /* How many directories of the tree a look reads now. */
 static uint32_t
 reads(void)
@@ -183,37 +176,6 @@ reads(void)
 	n = l->nread;
 	look_free(l);
 	return n;
-}
-
-/* Root needs no rights: be somebody who does, or root again. */
-static void
-be(uid_t uid)
-{
-	if (getuid() != 0)
-		return;
-	assert_int_equal(seteuid(uid), 0);
-	/* for the leak check at the end */
-	assert_int_equal(prctl(PR_SET_DUMPABLE, 1), 0);
-}
-
-static void
-run(const char *script)
-{
-	char *line;
-	pid_t pid;
-	int st;
-
-	assert_true((pid = fork()) != -1);
-	if (pid == 0) {
-		if (setresuid(geteuid(), geteuid(), geteuid()) == -1 ||
-		    asprintf(&line, "set -e; %s", script) == -1)
-			_exit(126);
-		execl("/bin/sh", "sh", "-c", line, NULL);
-		_exit(127);
-	}
-	assert_int_equal(waitpid(pid, &st, 0), pid);
-	if (st != 0)
-		fail_msg("%s: %d", script, st);
 }
 
 static void
@@ -418,76 +380,12 @@ test_mounts(void **state)
 
 /* ---- anything ---- */
 
-static uint32_t seed = 1;
-
-static uint32_t
-rnd(uint32_t n)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 17;
-	seed ^= seed << 5;
-	return seed % n;
-}
-
-/* A path of up to four names out of few, so that it is often there. */
 static void
-somewhere(char path[128])
+any_step(void)
 {
 	static const char *const part[] = {"a", "b", "c", "d", "e", ".claude"};
-	uint32_t n = rnd(4) + 1;
 
-	strlcpy(path, rnd(6) == 0 ? "out" : "in", 128);
-	while (n-- > 0) {
-		strlcat(path, "/", 128);
-		strlcat(path, part[rnd(nitems(part))], 128);
-	}
-	if (rnd(4) == 0)
-		strlcat(path, "/.git", 128);
-}
-
-/* Anything that a command may do; most of it fails, as it would there. */
-static void
-anything(void)
-{
-	const struct timespec old[2] = {{rnd(9), 5}, {rnd(9), 7}};
-	char a[128], b[128];
-	int fd = -1;
-
-	somewhere(a);
-	somewhere(b);
-	switch (rnd(14)) {
-	case 0:
-		(void)rmdir(a);
-		break;
-	case 1:
-		fd = open(a, O_CREAT | O_WRONLY | O_NOFOLLOW, 0600);
-		break;
-	case 2:
-		(void)unlink(a);
-		break;
-	case 3:
-		if (symlink(rnd(2) ? "a" : ".", a) == -1)
-			return;
-		break;
-	case 4:
-	case 5:
-		(void)rename(a, b);
-		break;
-	case 6:
-		(void)renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE);
-		break;
-	case 7:
-		(void)chmod(a, (mode_t)(rnd(8) << 6));
-		break;
-	case 8:
-		(void)chmod(a, 0700);
-		break;
-	default:
-		(void)mkdir(a, 0700);
-	}
-	(void)utimensat(AT_FDCWD, rnd(2) ? a : b, old, AT_SYMLINK_NOFOLLOW);
-	if (fd != -1)
-		close(fd);
+	anything(part, nitems(part), ".git");
 }
 
 static void
@@ -499,7 +397,7 @@ test_anything(void **state)
 	recalled = 0;
 	for (i = 0; i < 2000; i++) {
 		for (k = rnd(3); k > 0; k--)
-			anything();
+			any_step();
 		if (rnd(20) == 0)
 			settle();
 		if (rnd(100) == 0)
@@ -525,7 +423,7 @@ test_race(void **state)
 		assert_true((pid = fork()) != -1);
 		if (pid == 0) {
 			for (seed += (uint32_t)i, k = 0; k < 2000; k++) {
-				anything();
+				any_step();
 				if (k % 512 == 0 && rnd(2))
 					settle();
 			}
@@ -552,15 +450,15 @@ test_settled(void **state)
 		uint64_t ns;
 		int is;
 	} rows[] = {
-	    {{10, 0}, {12, 0}, LOOK_SETTLE_NS, 0},
-	    {{10, 0}, {12, 1}, LOOK_SETTLE_NS, 1},
-	    {{10, 999999999}, {12, 999999999}, LOOK_SETTLE_NS, 0},
-	    {{10, 999999999}, {13, 0}, LOOK_SETTLE_NS, 1},
+	    {{10, 0}, {12, 0}, STAMP_SETTLE_NS, 0},
+	    {{10, 0}, {12, 1}, STAMP_SETTLE_NS, 1},
+	    {{10, 999999999}, {12, 999999999}, STAMP_SETTLE_NS, 0},
+	    {{10, 999999999}, {13, 0}, STAMP_SETTLE_NS, 1},
 	    {{10, 999999999}, {11, 0}, 2, 0},
 	    {{10, 999999999}, {11, 0}, 1, 0},
 	    {{10, 999999999}, {11, 1}, 1, 1},
-	    {{13, 0}, {12, 0}, LOOK_SETTLE_NS, 0}, /* of the future */
-	    {{0, 0}, {12, 0}, LOOK_SETTLE_NS, 1},
+	    {{13, 0}, {12, 0}, STAMP_SETTLE_NS, 0}, /* of the future */
+	    {{0, 0}, {12, 0}, STAMP_SETTLE_NS, 1},
 	};
 	struct recall_id id = {0};
 	size_t i;
@@ -582,25 +480,25 @@ test_another(void **state)
 	    {1, 2, {3, 5}, {5, 6}}, {1, 2, {3, 4}, {6, 6}},
 	    {1, 2, {3, 4}, {5, 5}}, {2, 1, {3, 4}, {5, 6}}};
 	const struct recall_dir *found;
-	struct recall_dir d = {.id = id, .count = 7, .git = RECALL_NONE};
+	struct recall_dir d = {.id = id, .count = 7, .hit = RECALL_NONE};
 	struct recall_tree *t;
 	size_t i;
 
 	recall_clear();
-	t = recall_begin(1, 1);
+	t = recall_begin("x", 1, 1000);
 	assert_true(recall_empty(t));
 	recall_keep(t, &d);
 	recall_end(t);
-	t = recall_begin(1, 1);
+	t = recall_begin("x", 1, 1000);
 	assert_false(recall_empty(t));
 	for (i = 0; i < nitems(others); i++)
 		assert_null(recall_find(t, &others[i]));
 	assert_non_null(found = recall_find(t, &id));
 	assert_int_equal(found->count, 7);
 	recall_end(t);
-	t = recall_begin(1, 1);
+	t = recall_begin("x", 1, 1000);
 	recall_end(t); /* it was not used */
-	t = recall_begin(1, 1);
+	t = recall_begin("x", 1, 1000);
 	assert_true(recall_empty(t));
 	recall_end(t);
 	recall_clear();

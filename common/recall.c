@@ -6,7 +6,7 @@
  * holds wherever it lies now.  Owns its texts; touches no file, and is
  * forgotten with this process.
  */
-#include "execd/recall.h"
+#include "common/recall.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,12 +17,13 @@
 #define NS 1000000000
 
 struct recall_tree {
-	uint64_t dev, ino;
-	uint64_t turn; /* of its last look, 0: never */
+	void *key;
+	size_t klen, max;
+	uint64_t turn; /* of its last walk, 0: never */
 	struct recall_dir *v;
 	size_t n, cap;
 	size_t sorted; /* so many of the first are in order */
-	size_t bytes;  /* of those that this look uses */
+	size_t bytes;  /* of those that this walk uses */
 };
 static struct recall_tree trees[RECALL_TREES];
 static uint64_t turns;
@@ -45,12 +46,21 @@ recall_settled(
 
 /* ---- one tree ---- */
 
+/* All its directories. */
 static void
-tree_clear(struct recall_tree *t)
+tree_forget(struct recall_tree *t)
 {
 	while (t->n > 0)
 		free(t->v[--t->n].text);
+	t->sorted = 0;
+}
+
+static void
+tree_clear(struct recall_tree *t)
+{
+	tree_forget(t);
 	free(t->v);
+	free(t->key);
 	memset(t, 0, sizeof(*t));
 }
 
@@ -72,25 +82,46 @@ same_time(const struct timespec *a, const struct timespec *b)
 	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
-struct recall_tree *
-recall_begin(uint64_t dev, uint64_t ino)
+/* The tree of that key, or NULL. */
+static struct recall_tree *
+tree_of(const void *key, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < nitems(trees); i++)
+		if (trees[i].turn != 0 && trees[i].klen == len &&
+		    memcmp(trees[i].key, key, len) == 0)
+			return &trees[i];
+	return NULL;
+}
+
+/* One that may be given up: unused, or the oldest. */
+static struct recall_tree *
+tree_oldest(void)
 {
 	struct recall_tree *t = &trees[0];
 	size_t i;
 
-	for (i = 0; i < nitems(trees); i++) {
-		if (trees[i].turn != 0 && trees[i].dev == dev &&
-		    trees[i].ino == ino) {
-			t = &trees[i];
-			break;
-		}
+	for (i = 1; i < nitems(trees); i++)
 		if (trees[i].turn < t->turn)
 			t = &trees[i];
-	}
-	if (i == nitems(trees))
+	return t;
+}
+
+struct recall_tree *
+recall_begin(const void *key, size_t len, size_t max)
+{
+	struct recall_tree *t = tree_of(key, len);
+
+	if (t == NULL) {
+		t = tree_oldest();
 		tree_clear(t);
-	t->dev = dev;
-	t->ino = ino;
+		if ((t->key = malloc(len)) == NULL)
+			return NULL;
+		memcpy(t->key, key, len);
+		t->klen = len;
+	}
+	t->max = max;
 	t->turn = ++turns;
 	t->bytes = 0;
 	return t;
@@ -142,7 +173,7 @@ recall_keep(struct recall_tree *t, const struct recall_dir *d)
 {
 	char *text = NULL;
 
-	if (t->bytes + EACH + d->len > RECALL_BYTES || grow(t) == -1)
+	if (t->bytes + EACH + d->len > t->max || grow(t) == -1)
 		return;
 	if (d->len > 0) {
 		if ((text = malloc(d->len)) == NULL)
@@ -172,8 +203,11 @@ recall_end(struct recall_tree *t)
 			sorted = n;
 	}
 	t->n = t->sorted = n;
-	if (sorted < n)
-		qsort(t->v, n, sizeof(*t->v), place_cmp);
+	/* qsort(3) would ask the kernel for the size of memory */
+	if (sorted < n && heapsort(t->v, n, sizeof(*t->v), place_cmp) == -1) {
+		tree_forget(t);
+		return;
+	}
 	if (n > 0 && n < t->cap &&
 	    (v = reallocarray(t->v, n, sizeof(*v))) != NULL) {
 		t->v = v;
