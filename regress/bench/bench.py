@@ -98,7 +98,10 @@ class Bench:
                     {"allow": "commands.run", "commands": {
                         "allow": ["true", "cat text"], "cwd": self.root, "timeout": "600s",
                         "max_output_bytes": 2 * GIB},
-                     "limits": {"concurrency": 128}}],
+                     "limits": {"concurrency": 128}},
+                    {"allow": "commands.run", "commands": {
+                        "allow": "echo", "cwd": {"roots": self.root,
+                                                 "deny": ["**/.env"]}}}],
                 "auth": {"tokens": [{"id": "bench", "roles": [], "token_env": "ABX_BENCH"}]},
                 "audit": {"sink": "file:" + os.path.join(self.dir, "log", "audit.jsonl")}}
         os.mkdir(os.path.join(self.dir, "log"))
@@ -288,14 +291,14 @@ def family(pid):
     return found
 
 
-def run_true(bench, **more):
-    """One commands.run of /bin/true over a kept connection, seconds.  By hand:
+def run_true(bench, argv=("true",), **more):
+    """One commands.run, of /bin/true, over a kept connection, seconds.  By hand:
     a library's client would take longer than some of what is measured."""
     conn = getattr(bench, "conn", None)
     if conn is None:
         conn = bench.conn = socket.create_connection(("127.0.0.1", bench.port))
         conn.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    body = json.dumps({"argv": ["true"], **more})
+    body = json.dumps({"argv": argv, **more})
     ask = (f"POST /commands/run HTTP/1.1\r\nHost: 127.0.0.1\r\n{BEARER}\r\n"
            "Content-Type: application/json\r\n"
            f"Content-Length: {len(body)}\r\n\r\n{body}").encode()
@@ -432,8 +435,8 @@ class Rows:
         if self.agent:
             names += ["agent32", "agent1"]
         # the listing makes a hundred thousand files, which commands are slowed by
-        return names + ["true", "session", "spawn", "list", "crowd", "search",
-                        "stream", "start"]
+        return names + ["true", "session", "spawn", "list", "crowd", "denied",
+                        "search", "stream", "start"]
 
     def pair(self, mine, theirs, times=1):
         return alternate(self.rounds * times, mine, theirs)
@@ -529,6 +532,17 @@ class Rows:
         self.bench.conn = None  # it was idle for long
         return ratio("the same among 100 000 files, s / bare bwrap", None, "less",
                      self.pair(lambda: run_true(self.bench), bare_bwrap, 10))
+
+    def denied(self):
+        self.bench.many()
+        with open(os.path.join(self.bench.root, ".env"), "w"):
+            pass
+        self.bench.conn = None
+        return ratio("the same with **/.env denied, s / find -name .env", None,
+                     "less",
+                     self.pair(lambda: run_true(self.bench, ("echo",)),
+                               lambda: timed(["find", self.bench.root,
+                                              "-name", ".env"]), 10))
 
     def spawn(self):
         return ratio("commands.run /bin/true, s / posix_spawn", None, "less",
