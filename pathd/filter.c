@@ -60,6 +60,7 @@ const struct jail_call pathd_calls[] = {
     {"prctl", 1, 0, ALL, PR_SET_PDEATHSIG},
     /* the process that parses archives confines itself further */
     {"prctl", 1, 0, ALL, PR_SET_NO_NEW_PRIVS},
+    {"prlimit64", 1, 0, 0xffffffff, 0},
     {"seccomp", 0, 0, 0, 0},
     {"dup3", 0, 0, 0, 0}, /* not every machine has dup2 */
     {"pwrite64", 0, 0, 0, 0},

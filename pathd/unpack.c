@@ -6,6 +6,7 @@
  * into frames of our own.
  */
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <errno.h>
@@ -30,6 +31,9 @@
 /* What unpacks to more than that many times itself is no honest archive. */
 #define BOMB_RATIO 200
 #define BOMB_LEAST (256ULL * 1024 * 1024)
+/* Of addresses: what it was forked from, and several times what the pieces of
+ * a file with holes and the heads before a member may take. */
+#define SPACE ((rlim_t)128 * 1024 * 1024)
 
 /* ---- frames ---- */
 
@@ -254,6 +258,22 @@ unpack_init(void)
 	jail_compile(none, 0, &filter, &filter_len);
 }
 
+/* Nothing but the two pipes, not even the log, and so much memory; but the
+ * runtime of the sanitizers reserves far more, and says what it saw. */
+static int
+bound(void)
+{
+#ifdef ABX_SANITIZE
+	return close_range(3, ~0U, 0);
+#else
+	const struct rlimit rl = {SPACE, SPACE};
+
+	if (close_range(2, ~0U, 0) == -1)
+		return -1;
+	return setrlimit(RLIMIT_AS, &rl);
+#endif
+}
+
 static void unpack_main(int in, int out, int gzip, uint64_t max)
     __attribute__((noreturn));
 static void
@@ -264,8 +284,7 @@ unpack_main(int in, int out, int gzip, uint64_t max)
 
 	log_set_sink(NULL);
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == -1 ||
-	    dup3(in, 0, 0) == -1 || dup3(out, 1, 0) == -1 ||
-	    close_range(3, ~0U, 0) == -1)
+	    dup3(in, 0, 0) == -1 || dup3(out, 1, 0) == -1 || bound() == -1)
 		_exit(1);
 	if ((u = calloc(1, sizeof(*u))) == NULL ||
 	    (u->sha = sha256_new()) == NULL ||

@@ -17,8 +17,8 @@ import threading
 import time
 import unittest
 
-from abxtest import (ASAN, MARKER, SLOW, Case, Conn, World, family, needs_root,
-                     proc_stat, quoted, timeout, until)
+from abxtest import (ASAN, MARKER, ROOT, SLOW, Case, Conn, World, family, fds,
+                     needs_root, proc_stat, quoted, timeout, until)
 
 
 def rules(w, **more):
@@ -849,6 +849,12 @@ class Archives(FileOps):
             self.eq(until(5, lambda: pathds is None or
                           filters(reader) == pathds + 1), True,
                     "one of its own")
+            if ROOT:
+                self.eq(sorted(fds(reader)), [0, 1, 2] if ASAN else [0, 1],
+                        "two pipes and nothing else")
+                with open(f"/proc/{reader}/limits") as f:
+                    room = re.search(r"address space +(\w+)", f.read())[1]
+                self.eq(room, "unlimited" if ASAN else str(128 << 20))
             os.kill(reader, signal.SIGSTOP)
             self.ok(svc.call("PUT", "/files/import?path=in",
                              tar(("y", b"1"))))
