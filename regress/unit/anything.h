@@ -14,14 +14,19 @@
 
 #include <cmocka.h>
 
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "common/abx.h"
 
 #define SETTLE_NS 25000000 /* more than a tick; a second would take hours */
 #define NOBODY 65534
@@ -136,6 +141,98 @@ anything(const char *const part[], uint32_t n, const char *last)
 	(void)utimensat(AT_FDCWD, rnd(2) ? a : b, old, AT_SYMLINK_NOFOLLOW);
 	if (fd != -1)
 		close(fd);
+}
+
+/* The same while others look: what was done before the last look began is seen
+ * by it, whatever those saw that met it. */
+static void
+any_race(void (*fresh)(void), void (*step)(void), void (*meet)(void),
+    void (*same)(void))
+{
+	pid_t pid;
+	int i, k, st;
+
+	fresh();
+	for (i = 0; i < 12; i++) {
+		assert_true((pid = fork()) != -1);
+		if (pid == 0) {
+			for (seed += (uint32_t)i, k = 0; k < 2000; k++) {
+				step();
+				if (k % 512 == 0 && rnd(2))
+					settle();
+			}
+			_exit(0);
+		}
+		do {
+			meet();
+			assert_true((k = waitpid(pid, &st, WNOHANG)) != -1);
+		} while (k == 0);
+		assert_int_equal(st, 0);
+		same();
+		run("chmod -R u+rwx in out; for d in a b c; do "
+		    "mkdir -p in/$d/d/x 2>&- || true; done");
+	}
+}
+
+/* Other file systems and directories appear where some were. */
+static void
+any_mounts(void (*fresh)(void), void (*same)(void))
+{
+	static const char *const mounts[] = {"mount --bind in/other in/a",
+	    "mkdir in/a/new; umount in/a",
+	    "mount -t tmpfs none in/a; mkdir -p in/a/b/.git in/a/k; touch "
+	    "in/a/b/.env",
+	    "mkdir in/a/k/.git in/a/k/.env", "umount in/a",
+	    "mount --bind in/a/b in/other/x", "umount in/other/x",
+	    "mount --bind in in/other/x", "umount in/other/x"};
+	size_t i, k;
+
+	if (getuid() != 0)
+		skip();
+	be(0);
+	assert_int_equal(unshare(CLONE_NEWNS), 0);
+	assert_int_equal(
+	    mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL), 0);
+	be(NOBODY);
+	fresh();
+	run("mkdir -p in/a/b/c in/other/x/.git in/other/y; touch "
+	    "in/other/.env");
+	settle();
+	same();
+	for (i = 0; i < nitems(mounts); i++) {
+		be(0);
+		run(mounts[i]);
+		be(NOBODY);
+		for (k = 0; k < 2; k++)
+			same();
+		settle();
+		for (k = 0; k < 2; k++)
+			same();
+	}
+	be(0);
+	run("chown -R 65534 in");
+	be(NOBODY);
+}
+
+/* A working directory of our own, as nobody.  0 or -1. */
+static int
+any_begin(char *base)
+{
+	assert_non_null(mkdtemp(base));
+	if (geteuid() == 0 && chown(base, NOBODY, NOBODY) == -1)
+		return -1;
+	if (chdir(base) == -1)
+		return -1;
+	be(NOBODY);
+	return 0;
+}
+
+static int
+any_end(const char *base)
+{
+	run("chmod -R u+rwx .; rm -rf in out");
+	be(0);
+	return chdir("/") == -1 || rmdir(base) == -1 ? -1 : 0;
 }
 
 #endif

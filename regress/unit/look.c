@@ -340,42 +340,16 @@ test_many_trees(void **state)
 		assert_int_equal(reads(), 0);
 }
 
-/* Other file systems and directories appear where some were. */
+static void
+same_all(void)
+{
+	same(1000, NULL);
+}
+
 static void
 test_mounts(void **state)
 {
-	static const char *const mounts[] = {"mount --bind in/other in/a",
-	    "mkdir in/a/new; umount in/a",
-	    "mount -t tmpfs none in/a; mkdir -p in/a/b/.git in/a/k",
-	    "mkdir in/a/k/.git", "umount in/a",
-	    "mount --bind in/a/b in/other/x", "umount in/other/x",
-	    "mount --bind in in/other/x", "umount in/other/x"};
-	size_t i, k;
-
-	if (getuid() != 0)
-		skip();
-	be(0);
-	assert_int_equal(unshare(CLONE_NEWNS), 0);
-	assert_int_equal(
-	    mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL), 0);
-	be(NOBODY);
-	fresh();
-	run("mkdir -p in/a/b/c in/other/x/.git in/other/y");
-	settle();
-	same(LOOK_MAX_ENTRIES, NULL);
-	for (i = 0; i < nitems(mounts); i++) {
-		be(0);
-		run(mounts[i]);
-		be(NOBODY);
-		for (k = 0; k < 2; k++)
-			same(1000, NULL);
-		settle();
-		for (k = 0; k < 2; k++)
-			same(1000, NULL);
-	}
-	be(0);
-	run("chown -R 65534 in");
-	be(NOBODY);
+	any_mounts(fresh, same_all);
 }
 
 /* ---- anything ---- */
@@ -408,36 +382,16 @@ test_anything(void **state)
 		assert_in_range(recalled, 1000, UINT32_MAX);
 }
 
-/* The same while looks go on: what a command has done before it stops is seen
- * by the next look, whatever the one saw that met it. */
+static void
+look_once(void)
+{
+	(void)reads();
+}
+
 static void
 test_race(void **state)
 {
-	struct stat st;
-	pid_t pid;
-	int i, k, s;
-
-	fresh();
-	assert_int_equal(fstat(root, &st), 0);
-	for (i = 0; i < 12; i++) {
-		assert_true((pid = fork()) != -1);
-		if (pid == 0) {
-			for (seed += (uint32_t)i, k = 0; k < 2000; k++) {
-				any_step();
-				if (k % 512 == 0 && rnd(2))
-					settle();
-			}
-			_exit(0);
-		}
-		do {
-			(void)reads();
-			assert_true((k = waitpid(pid, &s, WNOHANG)) != -1);
-		} while (k == 0);
-		assert_int_equal(s, 0);
-		same(1000, NULL);
-		run("chmod -R u+rwx in out; for d in a b c; do "
-		    "mkdir -p in/$d/d/e 2>&- || true; done");
-	}
+	any_race(fresh, any_step, look_once, same_all);
 }
 
 /* ---- times ---- */
@@ -507,12 +461,8 @@ test_another(void **state)
 static int
 set_up(void **state)
 {
-	assert_non_null(mkdtemp(base));
-	if (geteuid() == 0 && chown(base, NOBODY, NOBODY) == -1)
+	if (any_begin(base) == -1)
 		return -1;
-	if (chdir(base) == -1)
-		return -1;
-	be(NOBODY);
 	empty();
 	run("mkdir in/a");
 	settle();
@@ -524,10 +474,7 @@ set_up(void **state)
 static int
 tear_down(void **state)
 {
-	run("chmod -R u+rwx .; rm -rf in out");
-	be(0);
-	return chdir("/") == -1 || close(root) == -1 || rmdir(base) == -1 ? -1
-									  : 0;
+	return close(root) == -1 ? -1 : any_end(base);
 }
 
 int
