@@ -52,7 +52,7 @@ tree_forget(struct recall_tree *t)
 {
 	while (t->n > 0)
 		free(t->v[--t->n].text);
-	t->sorted = 0;
+	t->sorted = t->bytes = 0;
 }
 
 static void
@@ -95,17 +95,29 @@ tree_of(const void *key, size_t len)
 	return NULL;
 }
 
-/* One that may be given up: unused, or the oldest. */
+/* The oldest, which an unused one is; used: of those that are not. */
 static struct recall_tree *
-tree_oldest(void)
+tree_oldest(int used)
 {
-	struct recall_tree *t = &trees[0];
+	struct recall_tree *t = NULL;
 	size_t i;
 
-	for (i = 1; i < nitems(trees); i++)
-		if (trees[i].turn < t->turn)
+	for (i = 0; i < nitems(trees); i++)
+		if ((!used || trees[i].turn != 0) &&
+		    (t == NULL || trees[i].turn < t->turn))
 			t = &trees[i];
 	return t;
+}
+
+/* Bytes of all trees. */
+static size_t
+total(void)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < nitems(trees); i++)
+		n += trees[i].bytes + trees[i].klen;
+	return n;
 }
 
 struct recall_tree *
@@ -114,7 +126,7 @@ recall_begin(const void *key, size_t len, size_t max)
 	struct recall_tree *t = tree_of(key, len);
 
 	if (t == NULL) {
-		t = tree_oldest();
+		t = tree_oldest(0);
 		tree_clear(t);
 		if ((t->key = malloc(len)) == NULL)
 			return NULL;
@@ -190,6 +202,7 @@ void
 recall_end(struct recall_tree *t)
 {
 	size_t i, n = 0, sorted = 0;
+	struct recall_tree *old;
 	struct recall_dir *v;
 
 	for (i = 0; i < t->n; i++) {
@@ -213,6 +226,9 @@ recall_end(struct recall_tree *t)
 		t->v = v;
 		t->cap = n;
 	}
+	/* this one is the youngest, and not too much by itself */
+	while (total() > RECALL_TOTAL && (old = tree_oldest(1)) != t)
+		tree_clear(old);
 }
 
 void

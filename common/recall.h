@@ -10,7 +10,8 @@
 #include <stdint.h>
 #include <time.h>
 
-#define RECALL_TREES 16 /* whose directories are remembered */
+#define RECALL_TREES 16 /* whose directories are remembered, */
+#define RECALL_TOTAL (2UL * 1024 * 1024) /* bytes of all between walks */
 
 /* A directory as it was at some moment. */
 struct recall_id {
@@ -52,7 +53,8 @@ const struct recall_dir *recall_find(
 /* Remember it: id to whole are copied, and len bytes of text.  When there are
  * too many, or no memory, it is not. */
 void recall_keep(struct recall_tree *, const struct recall_dir *);
-/* The walk is over: what it did not use is forgotten. */
+/* The walk is over: what it did not use is forgotten, and so are whole other
+ * trees, the oldest first, when all are too much. */
 void recall_end(struct recall_tree *);
 /* Forget everything; not between recall_begin and recall_end. */
 void recall_clear(void);

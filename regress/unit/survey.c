@@ -303,6 +303,33 @@ test_many(void **state)
 		assert_in_range(n, 9, 5000);
 }
 
+/* All trees together are bounded: the last ones are known. */
+static void
+test_total(void **state)
+{
+	unsigned i;
+
+	fresh();
+	run("n=$(printf '%0200d' 0); cd in; for i in $(seq 1000); do "
+	    "echo $i$n; done | xargs mkdir");
+	if (!remembers)
+		skip();
+	settle();
+	for (i = 0; i < 10; i++) {
+		keyed = 100 + i;
+		assert_in_range(reads(), 1, 1001);
+		assert_int_equal(reads(), 0);
+	}
+	for (i = 0; i < 10; i++) {
+		keyed = 109 - i;
+		if (reads() > 0)
+			break;
+	}
+	/* some hundred kilobytes each */
+	assert_in_range(i, 2, 8);
+	keyed = 0;
+}
+
 static void
 test_deep(void **state)
 {
@@ -461,6 +488,7 @@ main(void)
 	    cmocka_unit_test(test_steps),
 	    cmocka_unit_test(test_what_is_read),
 	    cmocka_unit_test(test_many),
+	    cmocka_unit_test(test_total),
 	    cmocka_unit_test(test_deep),
 	    cmocka_unit_test(test_answers),
 	    cmocka_unit_test(test_anything),
