@@ -64,6 +64,21 @@ journal_lock(const struct pathd *pd, short type, int wait)
 	return rc;
 }
 
+/* Is there room for one more line?  Nobody sweeps while an import takes its
+ * time, and names need less than its moves. */
+static int
+line_room(const struct pathd *pd, int moves)
+{
+	struct stat st;
+
+	if (fstat(pd->journal, &st) == -1)
+		return -1;
+	if (st.st_size <= (moves ? JOURNAL_MAX : 2 * (off_t)JOURNAL_MAX))
+		return 0;
+	errno = ENOSPC;
+	return -1;
+}
+
 /* 0, or -1 with errno. */
 static int
 line_add(const struct pathd *pd, const struct walk_root *root, const char *full,
@@ -88,7 +103,8 @@ line_add(const struct pathd *pd, const struct walk_root *root, const char *full,
 		errno = ENAMETOOLONG;
 		return -1;
 	}
-	if (journal_lock(pd, F_RDLCK, 1) == -1)
+	if (journal_lock(pd, F_RDLCK, 1) == -1 ||
+	    line_room(pd, text != NULL) == -1)
 		return -1;
 	if ((n = write(pd->journal, line, (size_t)len)) == len)
 		return 0;
@@ -116,16 +132,8 @@ int
 journal_more(const struct pathd *pd, const struct walk_root *root,
     const char *full, int dir, const char *name, ino_t ino, const char *text)
 {
-	struct stat st;
-
 	if (pd->journal == -1)
 		return 0;
-	if (fstat(pd->journal, &st) == -1)
-		return -1;
-	if (st.st_size > JOURNAL_MAX) {
-		errno = ENOSPC;
-		return -1;
-	}
 	return line_add(pd, root, full, dir, name, ino, text);
 }
 

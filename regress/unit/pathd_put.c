@@ -400,6 +400,14 @@ test_journal_crash(void **state)
 	assert_int_equal(upload(&t, &p, "new", NULL), C_OK);
 	assert_string_equal(text_of(&t, "w/f"), "new");
 	assert_int_equal(journal_sweep(&t.pd), 0);
+	/* too much that nobody could sweep */
+	assert_int_equal(
+	    ftruncate(t.pd.journal, 2 * (off_t)JOURNAL_MAX + 1), 0);
+	p = put_of(&t, "f", 0);
+	assert_int_equal(upload(&t, &p, "newer", NULL), C_FS_NO_SPACE);
+	assert_string_equal(text_of(&t, "w/f"), "new");
+	assert_int_equal(entries(&t, "w"), 1);
+	assert_int_equal(ftruncate(t.pd.journal, 0), 0);
 	upload_named(1);
 	p = put_of(&t, "a/b", PF_CREATE_DIRS);
 	assert_int_equal(upload_open(&u, &t.pd, &p), C_OK);
