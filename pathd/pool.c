@@ -98,7 +98,7 @@ pool_dispatch(void)
 	struct worker *w;
 	struct task *t;
 
-	while ((t = task_next()) != NULL && (w = worker_get()) != NULL)
+	while ((t = task_next()) != NULL && (w = worker_get(t)) != NULL)
 		worker_assign(w, t);
 	if (pool.queued > 0)
 		pool_watch_soon();

@@ -38,6 +38,7 @@ enum worker_state {
 struct worker {
 	enum worker_state state; /* written only by worker_enter */
 	pid_t pid;
+	int used; /* it had a job, and may remember what was in it */
 	struct chan *chan;
 	struct task *task;
 	uint64_t beat, since; /* last seen, and when */
@@ -92,8 +93,9 @@ size_t worker_count(enum worker_state);
 struct worker *worker_of(uint64_t id);
 /* Start one in that place: 0, or -1 when there is none to be had now. */
 int worker_start(struct worker *);
-/* One that is idle, or a new one; NULL when there is none to be had. */
-struct worker *worker_get(void);
+/* One for that task, which is idle, or a new one; NULL when there is none to be
+ * had. */
+struct worker *worker_get(const struct task *);
 /* Give it a task of the queue. */
 void worker_assign(struct worker *, struct task *);
 /* Let go of a worker: it ends when its channel does.  Its task is answered

@@ -196,23 +196,50 @@ worker_start(struct worker *w)
 		worker_enter(w, W_DEAD);
 		return -1;
 	}
+	w->used = 0;
 	worker_enter(w, W_IDLE);
 	return 0;
 }
 
-struct worker *
-worker_get(void)
+/* End one that is idle, now. */
+static void
+worker_end(struct worker *w)
 {
-	struct worker *none = NULL;
-	size_t i;
+	chan_free(w->chan);
+	w->chan = NULL;
+	(void)kill(w->pid, SIGKILL);
+	while (waitpid(w->pid, NULL, 0) == -1 && errno == EINTR)
+		continue;
+	worker_enter(w, W_NONE);
+}
 
-	for (i = 0; i < POOL_MAX; i++) {
-		if (pool.w[i].state == W_IDLE)
-			return &pool.w[i];
-		if (pool.w[i].state == W_DEAD)
-			worker_reap(&pool.w[i]);
-		if (pool.w[i].state == W_NONE && none == NULL)
-			none = &pool.w[i];
+/* An archive is read in a process that has the memory of its worker, and may
+ * be taken over by what it reads: it must not find what others read or wrote.
+ */
+static int
+worker_suits(const struct worker *w, const struct task *t)
+{
+	return w->state == W_IDLE && (t->type != MP_IMPORT || !w->used);
+}
+
+struct worker *
+worker_get(const struct task *t)
+{
+	struct worker *none = NULL, *idle = NULL, *w;
+
+	for (w = pool.w; w < pool.w + POOL_MAX; w++) {
+		if (worker_suits(w, t))
+			return w;
+		if (w->state == W_DEAD)
+			worker_reap(w);
+		if (w->state == W_NONE && none == NULL)
+			none = w;
+		else if (w->state == W_IDLE)
+			idle = w;
+	}
+	if (idle != NULL) {
+		worker_end(idle);
+		none = idle;
 	}
 	return none != NULL && worker_start(none) == 0 ? none : NULL;
 }
@@ -222,6 +249,7 @@ worker_assign(struct worker *w, struct task *t)
 {
 	task_unqueue(t);
 	w->task = t;
+	w->used = 1;
 	w->beat = pool.beats[w - pool.w];
 	w->since = proc_now_us();
 	worker_enter(w, W_BUSY);

@@ -186,6 +186,113 @@ test_swapped(void **state)
 	assert_true(read_it > 100 && refused > 100);
 }
 
+/* ---- imports ---- */
+
+#define PIDS 16
+
+/* The children of a process, by number. */
+static size_t
+children(pid_t top, pid_t *v)
+{
+	char path[64], line[512], *p;
+	const struct dirent *e;
+	DIR *dir = opendir("/proc");
+	size_t n = 0;
+	FILE *f;
+
+	assert_non_null(dir);
+	while ((e = readdir(dir)) != NULL) {
+		snprintf(path, sizeof(path), "/proc/%.20s/stat", e->d_name);
+		if ((f = fopen(path, "r")) == NULL)
+			continue;
+		if (fgets(line, sizeof(line), f) != NULL &&
+		    (p = strrchr(line, ')')) != NULL && p[2] != 'Z' &&
+		    (pid_t)strtol(p + 4, NULL, 10) == top && n < PIDS)
+			v[n++] = (pid_t)strtol(e->d_name, NULL, 10);
+		fclose(f);
+	}
+	closedir(dir);
+	return n;
+}
+
+static int
+import_begin(struct drive *d)
+{
+	struct rootref ref = {0};
+	struct bulk b = {.has_dst = 1,
+	    .max_bytes = UINT64_MAX,
+	    .max_entries = UINT64_MAX,
+	    .refs = &ref,
+	    .nrefs = 1};
+	struct wbuf w;
+
+	b.dst = target_of(&d->t, "d");
+	wbuf_init(&w, IMSG_MAX_PAYLOAD);
+	bulk_put(&w, &b);
+	target_clear(&b.dst);
+	return ask(d, MP_IMPORT, &w, MP_PUT_ANS).fd;
+}
+
+/* The worker that has one: it has the reader, too. */
+static pid_t
+importing(const struct drive *d)
+{
+	pid_t v[PIDS], below[PIDS];
+	size_t i, n = children(d->pid, v);
+
+	for (i = 0; i < n; i++)
+		if (children(v[i], below) > 0)
+			return v[i];
+	fail_msg("nobody reads it");
+	return 0;
+}
+
+static void
+put_over(struct drive *d, uint64_t id, int fd)
+{
+	close(fd);
+	d->id = id;
+	put_end(d, 0, 1);
+	assert_int_equal(put_fin(d).code, C_OK);
+}
+
+/* What reads an archive does not have the memory of anything before. */
+static void
+test_import_is_the_first(void **state)
+{
+	static const uint8_t end[1024];
+	struct drive *d = driven(state);
+	int round, one, two, fd;
+	pid_t used[PIDS], now;
+	size_t i, n;
+	uint64_t last;
+
+	make_dir(&d->t, "w/d");
+	own(d, "w/d");
+	for (round = 0; round < 5; round++) {
+		/* each worker has something to remember */
+		one = put_begin(d, "f", 0, 10);
+		two = put_begin(d, "g", 0, 10);
+		/* one may not have said yet that it is free; but they do not
+		 * become more and more */
+		n = children(d->pid, used);
+		assert_in_range(n, 2, 4);
+		last = d->id;
+		put_over(d, last - 1, one);
+		put_over(d, last, two);
+		fd = import_begin(d);
+		now = importing(d);
+		for (i = 0; i < n; i++)
+			assert_int_not_equal(now, used[i]);
+		assert_int_equal(write(fd, end, sizeof(end)), sizeof(end));
+		close(fd);
+		put_end(d, sizeof(end), 1);
+		assert_int_equal(put_fin(d).code, C_OK);
+		assert_int_equal(unlink(at(&d->t, "w/f")), 0);
+		assert_int_equal(unlink(at(&d->t, "w/g")), 0);
+	}
+}
+
 int
 main(void)
 {
@@ -195,6 +302,7 @@ main(void)
 	    DRIVEN(test_killed_main),
 	    DRIVEN(test_many),
 	    DRIVEN(test_swapped),
+	    DRIVEN(test_import_is_the_first),
 	};
 
 	signal(SIGPIPE, SIG_IGN);
