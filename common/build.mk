@@ -106,7 +106,7 @@ MONITOR_SRC = monitor/main.c monitor/filter.c monitor/gate.c monitor/req.c \
 	monitor/workspace.c monitor/ws_work.c monitor/ws_ops.c monitor/peerid.c monitor/load.c \
 	monitor/confset.c monitor/confwire.c monitor/conffile.c monitor/confdirs.c
 
-ABXD_SRC = monitor/abxd.c monitor/parent.c monitor/child.c \
+ABXD_SRC = monitor/abxd.c monitor/parent.c monitor/stop.c monitor/child.c \
 	monitor/reload.c monitor/boot.c monitor/spawn.c \
 	monitor/sock.c monitor/groups.c common/cg.c
 

@@ -1,9 +1,9 @@
 /*
  * SPDX-License-Identifier: ISC
  *
- * The service as a whole: children are started, made known to the monitor,
- * restarted with back-off, stopped in order.  The monitor's death ends
- * everything.
+ * The service as a whole: children are started, made known to the monitor and
+ * restarted with back-off, signals are heard.  The monitor's death ends
+ * everything; how it ends is in stop.c.
  */
 #include "monitor/parent.h"
 
@@ -21,14 +21,9 @@
 
 #include "common/log.h"
 
-#define STOP_DEADLINE_S 7 /* all gone within eight seconds */
 #define RESTART_WINDOW_US 60000000ULL
 
-enum stop_stage { STOP_NO, STOP_LISTENER, STOP_WORKERS, STOP_MONITOR };
-
 static struct parent *self; /* for callbacks without room for it */
-
-static void stop_next(struct parent *);
 
 static uint64_t
 now_us(void)
@@ -37,36 +32,6 @@ now_us(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
-}
-
-static void
-kill_child(const struct child *c)
-{
-	if (c != NULL && c->pid > 0)
-		(void)kill(c->pid, SIGKILL);
-}
-
-static void
-kill_all(struct parent *p)
-{
-	struct child *c;
-	int k;
-
-	for (k = 0; k < PROC_COUNT; k++) {
-		kill_child(p->kids[k]);
-		kill_child(p->next_kids[k]);
-	}
-	for (c = p->drain; c != NULL; c = c->next)
-		kill_child(c);
-}
-
-/* End at once with this status: nothing may go on without us. */
-static void
-end_now(struct parent *p, int status)
-{
-	p->status = status;
-	kill_all(p);
-	event_base_loopbreak(p->base);
 }
 
 /* ---- coming up ---- */
@@ -230,7 +195,7 @@ about_child(struct parent *p, const struct imsg *m)
 	if (m->type == PC_DRAINED)
 		reload_drained(p, (enum proc_kind)kind, gen);
 	else
-		kill_child(find_child(p, (enum proc_kind)kind, gen));
+		stop_kill(find_child(p, (enum proc_kind)kind, gen));
 	return 0;
 }
 
@@ -345,7 +310,7 @@ parent_restart(struct parent *p, enum proc_kind kind)
 	if (n > p->boot.restart_limit) {
 		log_warnx("%s died %u times in a minute: giving up",
 		    proc_name(kind), n);
-		end_now(p, 1);
+		stop_now(p, 1);
 		return;
 	}
 	/* one is due already: this one came by a reload meanwhile */
@@ -391,10 +356,10 @@ kid_died(struct parent *p, struct child *c)
 	if (kind == PROC_MONITOR) {
 		log_warnx("without the monitor nothing can be decided: "
 			  "stopping");
-		end_now(p, 1);
+		stop_now(p, 1);
 	} else if (!was_ready && !p->announced) {
 		log_warnx("%s did not come up", proc_name(kind));
-		end_now(p, 1);
+		stop_now(p, 1);
 	} else
 		parent_restart(p, kind);
 }
@@ -458,81 +423,6 @@ child_died(struct parent *p, pid_t pid, int status)
 	}
 }
 
-/* ---- stopping ---- */
-
-/* Go on with stopping when the processes of the present stage are gone. */
-static void
-stop_next(struct parent *p)
-{
-	struct child *c;
-
-	if (p->stopping == STOP_LISTENER && p->kids[PROC_LISTENER] == NULL) {
-		p->stopping = STOP_WORKERS;
-		child_shut(p->kids[PROC_PATHD]);
-		child_shut(p->kids[PROC_EXECD]);
-		for (c = p->drain; c != NULL; c = c->next)
-			child_shut(c);
-	}
-	if (p->stopping == STOP_WORKERS && p->kids[PROC_PATHD] == NULL &&
-	    p->kids[PROC_EXECD] == NULL && p->drain == NULL) {
-		p->stopping = STOP_MONITOR;
-		child_shut(p->kids[PROC_MONITOR]);
-	}
-	if (p->stopping == STOP_MONITOR && p->kids[PROC_MONITOR] == NULL)
-		event_base_loopbreak(p->base);
-}
-
-static void
-grace_cb(evutil_socket_t fd, short what, void *arg)
-{
-	struct parent *p = arg;
-
-	if (p->stopping == STOP_LISTENER)
-		kill_child(p->kids[PROC_LISTENER]);
-}
-
-static void
-deadline_cb(evutil_socket_t fd, short what, void *arg)
-{
-	struct parent *p = arg;
-
-	log_warnx("not everything stopped in time: killing");
-	end_now(p, p->status);
-}
-
-static void
-after_ms(struct parent *p, uint64_t ms, event_callback_fn cb)
-{
-	struct timeval tv = {
-	    (time_t)(ms / 1000), (suseconds_t)(ms % 1000) * 1000};
-
-	if (event_base_once(p->base, -1, EV_TIMEOUT, cb, p, &tv) == -1)
-		fatalx("timer");
-}
-
-static void
-stop_begin(struct parent *p)
-{
-	uint64_t grace = p->boot.shutdown_grace_ms;
-	size_t i;
-	int k;
-
-	sock_notify("STOPPING=1\n");
-	sock_remove(p);
-	for (i = 0; i < p->nsocks; i++)
-		close(p->socks[i]);
-	p->nsocks = 0;
-	p->stopping = STOP_LISTENER;
-	for (k = 0; k < PROC_COUNT; k++)
-		kill_child(p->next_kids[k]);
-	if (grace > 5000)
-		grace = 5000;
-	after_ms(p, grace + 200, grace_cb);
-	after_ms(p, STOP_DEADLINE_S * 1000, deadline_cb);
-	child_shut(p->kids[PROC_LISTENER]);
-	stop_next(p);
-}
-
 /* ---- signals ---- */
 
 static void
@@ -541,7 +431,7 @@ sigterm_cb(evutil_socket_t sig, short what, void *arg)
 	struct parent *p = arg;
 
 	if (p->stopping)
-		end_now(p, 0);
+		stop_now(p, 0);
 	else {
 		log_info("stopping, asked by SIG%s", sigabbrev_np((int)sig));
 		stop_begin(p);
@@ -621,7 +511,7 @@ parent_run(struct parent *p)
 	}
 	if (event_base_dispatch(p->base) == -1)
 		log_warnx("event loop");
-	kill_all(p);
+	stop_all(p);
 	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
 		continue;
 	sock_remove(p);

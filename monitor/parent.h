@@ -170,6 +170,16 @@ void child_send_audit(struct parent *, size_t i, int fd);
 /* A message of a child arrived; its READY was seen (parent.c). */
 int parent_says(struct child *, struct imsg *);
 
+/* stop.c: stop in order, until the loop ends. */
+void stop_begin(struct parent *);
+/* Go on with it when the processes of the present stage are gone. */
+void stop_next(struct parent *);
+/* End at once with this status: nothing may go on without us. */
+void stop_now(struct parent *, int status);
+/* Kill a child, NULL is fine; and all of them. */
+void stop_kill(const struct child *);
+void stop_all(struct parent *);
+
 /* parent.c: start everything and run the loop; the exit status. */
 int parent_run(struct parent *);
 
