@@ -58,7 +58,7 @@ POLICY_SRC = policy/model.c policy/findings.c policy/suggest.c policy/json.c \
 	policy/path.c policy/principal.c policy/scope.c policy/compile.c \
 	policy/index.c policy/schema.c policy/denypass.c policy/bound.c \
 	policy/command.c policy/caps.c policy/admit.c policy/url.c \
-	policy/cands.c policy/session.c policy/plan.c policy/decide.c \
+	policy/cands.c policy/session.c policy/slots.c policy/plan.c policy/decide.c \
 	policy/conffilter.c policy/filter.c policy/filter_lex.c policy/filter_frame.c \
 	policy/filter_redir.c policy/filter_word.c policy/filter_brace.c \
 	policy/filter_dollar.c policy/filter_cmd.c policy/filter_run.c \
