@@ -121,7 +121,7 @@ CTL_SRC = monitor/ctl/main.c monitor/ctl/show.c monitor/ctl/check.c \
 	monitor/ctl/run.c monitor/ctl/run_follow.c monitor/ctl/top.c \
 	monitor/confset.c monitor/confwire.c monitor/conffile.c \
 	monitor/confdirs.c \
-	pathd/walk.c pathd/beneath.c common/cg.c
+	pathd/walk.c pathd/steps.c pathd/beneath.c common/cg.c
 
 # Pure parts of the programs that the unit tests link.
 LISTENER_PURE_SRC = listener/hop.c \
@@ -132,7 +132,7 @@ LISTENER_PURE_SRC = listener/hop.c \
 MONITOR_PURE_SRC = monitor/sink.c monitor/gate.c monitor/proctab.c monitor/wstab.c \
 	monitor/wsfile.c \
 	monitor/conffile.c monitor/confdirs.c monitor/ctl/resp.c monitor/ctl/sse.c
-PATHD_PURE_SRC = pathd/beneath.c pathd/walk.c pathd/roots.c pathd/deny.c \
+PATHD_PURE_SRC = pathd/beneath.c pathd/walk.c pathd/steps.c pathd/roots.c pathd/deny.c \
 	pathd/parents.c pathd/tree.c pathd/dir.c pathd/journal.c pathd/put.c \
 	pathd/list.c pathd/get.c pathd/sight.c pathd/stage.c pathd/copy.c \
 	pathd/replace.c pathd/udiff.c pathd/edit.c pathd/framer.c \
