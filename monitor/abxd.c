@@ -74,6 +74,8 @@ parse(struct options *o, int argc, char **argv)
 		default:
 			usage();
 		}
+	if ((o->preset == NULL) != (o->root == NULL))
+		log_warnx("-p and -r need each other");
 	if (optind != argc || (o->preset == NULL) != (o->root == NULL))
 		usage();
 }
@@ -221,12 +223,15 @@ static void
 say_start(const struct parent *p)
 {
 	const struct options *o = &p->opt;
+	const char *file = o->file;
 
-	log_info("version " ABX_VERSION ", configuration %s%s%s, %zu audit "
-		 "sink%s",
-	    o->file == NULL ? CONFFILE_DEFAULT : o->file,
-	    o->preset == NULL ? "" : ", preset ",
-	    o->preset == NULL ? "" : o->preset, p->boot.audit.n,
+	if (file == NULL &&
+	    (o->preset == NULL || access(CONFFILE_DEFAULT, F_OK) == 0))
+		file = CONFFILE_DEFAULT;
+	if (o->preset != NULL)
+		log_info("preset %s for %s", o->preset, o->root);
+	log_info("version " ABX_VERSION ", configuration %s, %zu audit sink%s",
+	    file == NULL ? "of the preset alone" : file, p->boot.audit.n,
 	    p->boot.audit.n == 1 ? "" : "s");
 }
 

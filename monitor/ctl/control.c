@@ -59,10 +59,10 @@ ask_anyway(const struct ctl *ctl, const struct confset *cs)
 {
 	const char *file = ctl->opts.file;
 
-	if (cs->files.n == 0)
-		return 0; /* it is not there */
 	if (file == NULL || strcmp(file, CONFFILE_DEFAULT) == 0)
 		return 1;
+	if (cs->files.n == 0)
+		return 0; /* it is not there */
 	log_warnx("%s does not say where the service is; -f with a copy that "
 		  "can be read reaches it",
 	    file);
@@ -81,8 +81,12 @@ socket_paths(const struct ctl *ctl, char *path[2])
 
 	path[0] = path[1] = NULL;
 	if (r == -1 || cs.conf == NULL) {
-		show_findings(&cs.found, 1);
 		usable = r == 0 && ask_anyway(ctl, &cs);
+		if (!usable)
+			show_findings(&cs.found, 1);
+		else if (cs.files.n > 0) /* a preset needs no file */
+			log_warnx(
+			    "%s cannot be read as it is now", cs.files.file);
 	}
 	if (usable && cs.conf != NULL && cs.conf->control_path != NULL)
 		path[0] = strdup(cs.conf->control_path);

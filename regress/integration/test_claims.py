@@ -225,7 +225,7 @@ class Keys(unittest.TestCase):
         tried = 0
         for place, k in self.places():
             if place in ("LIMITS", "top limits") or k.default is None or \
-                    k.path[-1] in ("allowed_hosts", "cwd", "rules",
+                    k.path[-1] in ("cwd", "rules",
                                    "unsafe", "version"):
                 continue
             at = {"KEYS": policy, "PATH SCOPES": policy["rules"][0]["paths"],
@@ -742,6 +742,7 @@ class Starts(Case):
             p = self.abxd(svc, *argv)
             self.eq((p.returncode, p.stdout), (2, ""), argv)
             self.assertIn("usage: abxd", p.stderr)
+            self.eq("need each other" in p.stderr, argv[0] in ("-p", "-r"))
         p = self.abxd(svc, "--version")
         self.eq(p.returncode, 0)
         self.assertRegex(p.stdout, r"^abxd [0-9.]+\n$")
@@ -1105,6 +1106,8 @@ for args in panic status reload '-f /mnt/broken.json status' \
 	/mnt/abxctl $args || rc=$?
 	echo "exit $rc"
 done
+rm $file
+/mnt/abxctl status 2>&1 | head -1
 kill $abxd
 wait $abxd
 cat /mnt/log/log
@@ -1131,6 +1134,8 @@ cat /mnt/log/log
                 ["0", "0", "2", "2", "2", "0"], p.stdout + p.stderr)
         self.assertIn("no command may start until", p.stdout)
         self.assertIn("listener  ready", p.stdout)
+        # and when it is gone
+        self.assertRegex(p.stdout, r"exit 0\nversion   [0-9.]+\n")
         self.assertIn("reload refused, the old policy stays: "
                       "/etc/agent-sandbox/server.json:2:1: error: "
                       "config.syntax", p.stdout)
