@@ -209,6 +209,7 @@ answer_error(struct req *r, enum code c, const char *param, const char *reason,
 {
 	char *details = details_text(r, c, param, reason);
 	struct ans a = {0};
+	const char *op;
 
 	a.kind = ANS_JSON;
 	a.code = (uint16_t)c;
@@ -219,9 +220,9 @@ answer_error(struct req *r, enum code c, const char *param, const char *reason,
 		a.flags = ANS_RETRY;
 		a.retry_after = retry;
 	}
-	a.body = code_body(c, r->ask.reqid,
-	    r->ask.op == OP_NONE ? NULL : ops[r->ask.op].id, reason, param,
-	    details);
+	/* a stranger does not learn that the route is one */
+	op = r->ask.op == OP_NONE || a.status == 401 ? NULL : ops[r->ask.op].id;
+	a.body = code_body(c, r->ask.reqid, op, reason, param, details);
 	free(details);
 	answer_send(r, &a, -1);
 	ans_clear(&a);

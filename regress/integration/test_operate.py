@@ -663,6 +663,18 @@ class Peers(Case):
                      401, "auth.invalid")
         self.eq(svc.audit_of(a)["principal"], "bob")
 
+    def test_another_uid_learns_nothing(self):
+        """Not even from the decider whether a route is one."""
+        svc = self.start({
+            "auth": {"peers": [{"uid": 12345, "id": "bob"}]},
+            "rules": [{"allow": "core.capabilities"}]},
+            unix=self.world / "conf/sock")
+        bodies = []
+        for path in ("/capabilities", "/files/list", "/nope"):
+            r = self.refused(svc.get(path, token=None), 401, "auth.required")
+            bodies.append(sorted(r.json))
+        self.eq(bodies, [["code", "error", "request_id", "type"]] * 3)
+
 
 class Proxies(Case):
     @classmethod
