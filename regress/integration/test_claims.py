@@ -440,6 +440,22 @@ class Effects(Case):
         self.turn(umask="0002")
         self.eq(made("u3"), ["0o664", "0o775"])
 
+    def test_five_variables(self):
+        """Those of env_pass in server.json(5), with the default of it."""
+        def five(**args):
+            out = self.out(self.svc.run("env | sort", **args))
+            got = dict(line.split("=", 1) for line in out.splitlines())
+            self.eq([got.pop(n) for n in ("USER", "LOGNAME", "LANG", "PATH")],
+                    ["abx", "abx", "C.UTF-8", "/usr/bin:/bin:/usr/local/bin"])
+            home = got.pop("HOME")
+            self.eq(set(got) - {"PWD", "OLDPWD", "SHLVL", "_"}, set())
+            return home
+        os.makedirs(self.world / "w/home/sub")
+        self.world.own()
+        self.eq(five(), self.world.w)
+        self.eq(five(cwd="home/sub"), self.world.w + "/home/sub")
+        self.assertRegex(five(session="five"), r"/[0-9a-f]{32}$")
+
     def test_tmp_size(self):
         script = "df -k --output=size /tmp | tail -1"
         self.eq(self.out(self.svc.run(script)).strip(), "65536")
