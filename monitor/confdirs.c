@@ -6,8 +6,6 @@
  */
 #include "monitor/confdirs.h"
 
-#include "common/glob.h"
-
 #include <sys/stat.h>
 #include <errno.h>
 #include <limits.h>
@@ -16,6 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "common/glob.h"
+#include "policy/model.h"
 
 #define STATE_ROOT "/var/lib/agent-sandbox"
 
@@ -310,8 +311,8 @@ open_parent(char *path)
 }
 
 void
-confdirs_check_state(
-    const char *state_dir, uid_t uid, const char *file, struct findings *found)
+confdirs_check_state(const char *state_dir, uid_t uid, const struct origin *at,
+    struct findings *found)
 {
 	static const char code[] = "config.state_dir_unsafe";
 	char *real;
@@ -320,25 +321,29 @@ confdirs_check_state(
 
 	if (lstat(state_dir, &st) == 0) {
 		if (!S_ISDIR(st.st_mode))
-			findings_add(found, FIND_ERROR, code, file, 1, 1,
+			findings_add(found, FIND_ERROR, code, at->file,
+			    at->line, at->col,
 			    "state_dir %s is not a directory", state_dir);
 		else if (st.st_uid != uid && (st.st_uid != 0 || geteuid() != 0))
-			findings_add(found, FIND_ERROR, code, file, 1, 1,
+			findings_add(found, FIND_ERROR, code, at->file,
+			    at->line, at->col,
 			    "state_dir %s belongs to uid %u and not to uid %u",
 			    state_dir, st.st_uid, uid);
 		else if ((st.st_mode & 07777) != 0700)
-			findings_add(found, FIND_ERROR, code, file, 1, 1,
+			findings_add(found, FIND_ERROR, code, at->file,
+			    at->line, at->col,
 			    "state_dir %s has mode %04o and not 0700",
 			    state_dir, st.st_mode & 07777);
 	} else if (errno != ENOENT) {
-		findings_add(found, FIND_ERROR, code, file, 1, 1,
-		    "state_dir %s: %s", state_dir, strerror(errno));
+		findings_add(found, FIND_ERROR, code, at->file, at->line,
+		    at->col, "state_dir %s: %s", state_dir, strerror(errno));
 		return;
 	}
 	if ((real = confdirs_canonical(state_dir)) == NULL)
 		return;
 	if ((open = open_parent(real)) != NULL)
-		findings_add(found, FIND_ERROR, code, file, 1, 1,
+		findings_add(found, FIND_ERROR, code, at->file, at->line,
+		    at->col,
 		    "state_dir %s lies below %s, which others can write",
 		    state_dir, open);
 	free(real);

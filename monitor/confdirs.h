@@ -43,7 +43,8 @@ int confdirs_protect(struct strlist *, const struct conf *,
 /* config.state_dir_unsafe unless the state directory is missing or belongs to
  * uid with mode 0700 (started as root: or to root, the parent hands it over
  * then), below directories that only root and the starter can write. */
-void confdirs_check_state(
-    const char *state_dir, uid_t uid, const char *file, struct findings *);
+struct origin;
+void confdirs_check_state(const char *state_dir, uid_t uid,
+    const struct origin *at, struct findings *);
 
 #endif

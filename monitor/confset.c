@@ -78,33 +78,55 @@ world_fill(struct confset *cs, const struct confset_opts *o)
 	return 0;
 }
 
+/* Where a key stands, or the start of FILE when it stands nowhere. */
+static struct origin
+place(const struct confset *cs, const struct origin *at)
+{
+	if (at->file != NULL)
+		return *at;
+	return (struct origin){cs->files.file, 1, 1};
+}
+
 /* The system users are wanted only by a start as root. */
 static void
 check_users(struct confset *cs)
 {
 	static const char *const what[] = {"listener", "monitor", "run"};
+	const struct passwd *pw;
+	struct origin at;
 	const char *name;
 	size_t i;
 
 	for (i = 0; i < nitems(what); i++) {
-		if ((name = cs->conf->users[i]) == NULL ||
-		    getpwnam(name) != NULL)
+		if ((name = cs->conf->users[i]) == NULL)
 			continue;
-		findings_add(&cs->found, FIND_ERROR, "config.user_missing",
-		    cs->files.file, 1, 1,
-		    "users.%s: there is no user %s (make users adds the "
-		    "default ones)",
-		    what[i], name);
+		at = place(cs, &cs->conf->rules->users_at[i]);
+		if ((pw = getpwnam(name)) == NULL)
+			findings_add(&cs->found, FIND_ERROR,
+			    "config.user_missing", at.file, at.line, at.col,
+			    "users.%s: there is no user %s (make users adds "
+			    "the default ones)",
+			    what[i], name);
+		else if (pw->pw_uid == 0 || pw->pw_gid == 0)
+			findings_add(&cs->found, FIND_ERROR,
+			    "config.user_missing", at.file, at.line, at.col,
+			    "users.%s: %s is root; name a user of its own "
+			    "(make users adds the default ones)",
+			    what[i], name);
 	}
 }
 
 static void
-check_group(struct confset *cs, const char *key, const char *name)
+check_group(struct confset *cs, const char *key, const char *name,
+    const struct origin *o)
 {
+	struct origin at = place(cs, o);
+
 	if (name != NULL && getgrnam(name) == NULL)
 		findings_add(&cs->found, FIND_ERROR, "config.user_missing",
-		    cs->files.file, 1, 1, "%s: there is no group %.80s", key,
-		    name);
+		    at.file, at.line, at.col,
+		    "%s: there is no group %.80s; make it, or name another",
+		    key, name);
 }
 
 /* Those that sockets are given to. */
@@ -114,23 +136,44 @@ check_groups(struct confset *cs)
 	size_t i;
 
 	for (i = 0; i < cs->conf->nlisten; i++)
-		check_group(cs, "listen", cs->conf->listen[i].group);
-	check_group(cs, "control.group", cs->conf->control_group);
+		check_group(cs, "listen", cs->conf->listen[i].group,
+		    &cs->conf->rules->listen_at);
+	check_group(cs, "control.group", cs->conf->control_group,
+	    &cs->conf->rules->control_at);
 }
 
 static void
 check_state(struct confset *cs)
 {
+	const struct origin *o = &cs->conf->rules->state_at;
+	struct origin at = place(cs, o);
 	uid_t uid = geteuid();
 	struct passwd *pw;
 
+	/* the one that was named is perhaps refused already */
+	if (o->file != NULL && has_errors(&cs->found) &&
+	    strcmp(cs->conf->state_dir, cs->state_dir) == 0)
+		return;
 	if (cs->world.root_start) {
 		if ((pw = getpwnam(cs->conf->users[1])) == NULL)
 			return; /* said by check_users */
 		uid = pw->pw_uid;
 	}
-	confdirs_check_state(
-	    cs->conf->state_dir, uid, cs->files.file, &cs->found);
+	confdirs_check_state(cs->conf->state_dir, uid, &at, &cs->found);
+}
+
+/* Nothing could be reached then.  1 after the finding. */
+static int
+protects_all(struct confset *cs)
+{
+	if (!strlist_has(&cs->protect, "/"))
+		return 0;
+	findings_add(&cs->found, FIND_ERROR, "config.root_is_slash",
+	    cs->files.file, 1, 1,
+	    "the directory of this file, of an audit file or of the run "
+	    "directory is /, and no caller could reach anything in it: put "
+	    "them into directories of their own");
+	return 1;
 }
 
 /* A deny holds however the way to the place is spelled. */
@@ -202,6 +245,8 @@ confset_load(struct confset *cs, const struct confset_opts *o)
 	if (confdirs_protect(&cs->protect, cs->conf, &cs->files,
 		cs->world.root_start, o->env) == -1)
 		return -1;
+	if (protects_all(cs))
+		return 0;
 	conf_lint_roots(cs->conf, &cs->world, &cs->protect, &cs->found);
 	return compile(cs);
 }

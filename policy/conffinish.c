@@ -89,6 +89,31 @@ finish_rules(struct cload *cl)
 	return 0;
 }
 
+/* Where a key of the top level stands, or one of the object that it is. */
+static void
+note_origin(
+    struct cload *cl, const char *key, const char *member, struct origin *at)
+{
+	const struct node *n = cl->seen[ckey_find(conf_keys, key) - conf_keys];
+
+	if (n != NULL && member != NULL)
+		n = node_get(n, member);
+	if (n != NULL)
+		origin_set(cl, at, n);
+}
+
+static void
+note_origins(struct cload *cl)
+{
+	struct conf_rules *rs = cl->c->rules;
+
+	note_origin(cl, "state_dir", NULL, &rs->state_at);
+	note_origin(cl, "users", "listener", &rs->users_at[0]);
+	note_origin(cl, "users", "monitor", &rs->users_at[1]);
+	note_origin(cl, "users", "run", &rs->users_at[2]);
+	note_origin(cl, "control", "group", &rs->control_at);
+}
+
 int
 conf_finish(struct cload *cl)
 {
@@ -97,6 +122,7 @@ conf_finish(struct cload *cl)
 
 	if (cl->canon)
 		return 0;
+	note_origins(cl);
 	if (w != NULL &&
 	    (default_str(cl, &cl->c->state_dir, w->default_state_dir) == -1 ||
 		default_str(cl, &cl->c->workspace_root,

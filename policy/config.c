@@ -91,13 +91,46 @@ put_env(struct out *o, const void *obj)
 
 /* ---- audit ---- */
 
+/* What is wrong with the path of an audit file, or NULL.  Its directory is
+ * kept from every caller. */
+static const char *
+audit_why(const char *path)
+{
+	const char *name = strrchr(path, '/') + 1, *why = NULL;
+	enum code code;
+	char *dir, *norm;
+
+	if (text_has_control(path))
+		return "control characters are not accepted";
+	if (*name == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		return "a file is expected, with its name";
+	if ((dir = strndup(path, (size_t)(name - path))) == NULL)
+		return NULL; /* nor will what follows get any */
+	norm = path_normal(dir, &code);
+	if (norm == NULL && code != C_OK)
+		why = "the path is too long";
+	else if (norm != NULL && strcmp(norm, "/") == 0)
+		why = "not in /, since no caller can reach the directory of "
+		      "an audit file";
+	free(norm);
+	free(dir);
+	return why;
+}
+
 static int
 check_sink(struct cload *cl, const struct node *n)
 {
+	const char *why;
+
 	if (strcmp(n->s, "stderr") == 0)
 		return 0;
-	if (strncmp(n->s, "file:/", 6) == 0 && n->s[6] != '\0')
-		return 0;
+	if (strncmp(n->s, "file:/", 6) == 0) {
+		if ((why = audit_why(n->s + 5)) == NULL)
+			return 0;
+		conf_find(cl, n, FIND_ERROR, "config.root_invalid",
+		    "the audit sink \"%.200s\": %s", n->s, why);
+		return -1;
+	}
 	if (strcmp(n->s, "syslog") == 0 || strncmp(n->s, "unix:", 5) == 0)
 		conf_find(cl, n, FIND_ERROR, "config.not_supported",
 		    "the audit sink \"%.80s\" is not supported by this "

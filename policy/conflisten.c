@@ -124,6 +124,29 @@ listen_push(struct cload *cl, struct conf_listen *l)
 	return 0;
 }
 
+/* One that would be bound a second time: 1 after the finding. */
+static int
+listen_twice(
+    struct cload *cl, const struct node *n, const struct conf_listen *l)
+{
+	const struct conf_listen *o;
+	size_t i;
+
+	for (i = 0; i < cl->c->nlisten; i++) {
+		o = &cl->c->listen[i];
+		/* a port that was refused is 0 */
+		if (o->is_unix != l->is_unix || o->port != l->port ||
+		    (!l->is_unix && l->port == 0) ||
+		    strcmp(o->addr, l->addr) != 0)
+			continue;
+		conf_find(cl, n, FIND_ERROR, "config.duplicate_id",
+		    "another listener has that %s already: %.200s",
+		    l->is_unix ? "socket" : "address and port", l->addr);
+		return 1;
+	}
+	return 0;
+}
+
 static int
 listen_read(struct cload *cl, const struct node *n)
 {
@@ -136,7 +159,7 @@ listen_read(struct cload *cl, const struct node *n)
 		cl->unix_open = 1;
 	if (l.mode == MODE_ABSENT)
 		l.mode = l.is_unix ? 0600 : 0;
-	if (error == 0 && usable && l.addr != NULL)
+	if (error == 0 && usable && l.addr != NULL && !listen_twice(cl, n, &l))
 		error = listen_push(cl, &l);
 	free(l.addr);
 	free(l.group);

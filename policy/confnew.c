@@ -71,6 +71,10 @@ conf_rules_free(struct conf_rules *rs)
 	free(rs->sandbox_at.file);
 	free(rs->listen_at.file);
 	free(rs->auth_at.file);
+	free(rs->state_at.file);
+	for (i = 0; i < nitems(rs->users_at); i++)
+		free(rs->users_at[i].file);
+	free(rs->control_at.file);
 	free(rs);
 }
 

@@ -139,6 +139,8 @@ struct conf_rules {
 	struct ceiling ceiling;
 	struct strlist env; /* NAME=VALUE of the env_pass names at start */
 	struct origin sandbox_at, listen_at, auth_at; /* for lints */
+	/* and for who looks at the system; the users as in struct conf */
+	struct origin state_at, users_at[3], control_at;
 };
 
 /* model.c: constructors and destructors. */

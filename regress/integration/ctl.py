@@ -271,6 +271,50 @@ class CheckConfig(Case):
         self.assertEqual(out.returncode, 2, out)
         self.assertIn("warning: config.root_protected", out.stdout)
 
+    def place_of(self, code):
+        """FILE:LINE:COLUMN of the one finding with that code."""
+        found = [f for f in json.loads(self.check("--json").stdout)["findings"]
+                 if f["code"] == code]
+        self.assertEqual(len(found), 1, found)
+        return found[0]["file"], found[0]["line"], found[0]["column"]
+
+    def test_found_where_it_stands(self):
+        """What only the system can tell, at the key that it is about."""
+        state = f"{self.dir}/loose"
+        os.mkdir(state, 0o755)
+        for code, config in (
+                ("config.state_dir_unsafe", {"state_dir": state}),
+                ("config.user_missing", {"control": {"group": "abx-none"}}),
+                ("config.user_missing", {"listen": [
+                    {"unix": f"{self.dir}/s", "mode": "0660",
+                     "group": "abx-none"}]})):
+            self.write(rules=[], **config)
+            file, line, col = self.place_of(code)
+            with open(self.file) as f:
+                text = f.read().splitlines()
+            self.assertEqual(file, self.file)
+            if "listen" in config:  # where the list begins
+                self.assertIn('"listen"', text[line - 1])
+            else:
+                self.assertRegex(text[line - 1][col - 1:],
+                                 f'"({state}|abx-none)"')
+
+    @unittest.skipUnless(ROOT, "only root names users")
+    def test_users_are_not_root(self):
+        self.write(rules=[], users={"listener": "nobody", "monitor": "root",
+                                    "run": "nobody"})
+        self.place_of("config.user_missing")
+        out = self.check()
+        self.assertEqual(out.returncode, 2, out)
+        self.assertIn("users.monitor: root is root", out.stdout)
+
+    def test_everything_protected(self):
+        """A directory of the service that is / is said, not run into."""
+        self.write(preset="download-only", root=self.root)
+        out = self.check(env={"RUNTIME_DIRECTORY": "/"})
+        self.assertEqual((out.returncode, out.stderr), (2, ""), out)
+        self.assertIn("error: config.root_is_slash", out.stdout)
+
     def test_preset_alone(self):
         if os.path.exists("/etc/agent-sandbox/server.json"):
             self.skipTest("there is a configuration")

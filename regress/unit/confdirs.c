@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "monitor/confdirs.h"
+#include "policy/model.h"
 
 static void
 test_default(void **state)
@@ -171,11 +172,15 @@ test_respell(void **state)
 static size_t
 state_faults(const char *path, uid_t uid)
 {
+	static char file[] = "f";
+	const struct origin at = {file, 3, 14};
 	struct findings f = {0};
 	size_t n;
 
-	confdirs_check_state(path, uid, "f", &f);
+	confdirs_check_state(path, uid, &at, &f);
 	n = f.n;
+	assert_true(n == 0 || (strcmp(f.v[0].file, "f") == 0 &&
+				  f.v[0].line == 3 && f.v[0].col == 14));
 	assert_true(
 	    n == 0 || strcmp(f.v[0].code, "config.state_dir_unsafe") == 0);
 	findings_clear(&f);
