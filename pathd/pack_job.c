@@ -275,8 +275,10 @@ import_run(struct job *j, struct import *im, int pipe, struct put_fin *fin)
 	enum code code, end;
 	pid_t pid;
 
-	if ((d = calloc(1, sizeof(*d))) == NULL)
+	if ((d = calloc(1, sizeof(*d))) == NULL) {
+		close(pipe);
 		return C_SRV_UNAVAILABLE;
+	}
 	d->job = j;
 	d->im = im;
 	pid = unpack_start(
