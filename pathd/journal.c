@@ -69,11 +69,9 @@ journal_lock(const struct pathd *pd, short type, int wait)
 static int
 line_room(const struct pathd *pd, int moves)
 {
-	struct stat st;
+	off_t max = moves ? JOURNAL_MAX : 2 * (off_t)JOURNAL_MAX;
 
-	if (fstat(pd->journal, &st) == -1)
-		return -1;
-	if (st.st_size <= (moves ? JOURNAL_MAX : 2 * (off_t)JOURNAL_MAX))
+	if (journal_size(pd) <= max)
 		return 0;
 	errno = ENOSPC;
 	return -1;
@@ -322,11 +320,11 @@ journal_sweep(const struct pathd *pd)
 	return gone;
 }
 
-int
-journal_large(const struct pathd *pd)
+off_t
+journal_size(const struct pathd *pd)
 {
 	struct stat st;
 
-	return pd->journal != -1 && fstat(pd->journal, &st) == 0 &&
-	       st.st_size > JOURNAL_LARGE;
+	return pd->journal != -1 && fstat(pd->journal, &st) == 0 ? st.st_size
+								 : 0;
 }

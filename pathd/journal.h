@@ -42,7 +42,7 @@ int journal_busy(const struct pathd *);
  * included, then empty the journal; skipped when a commit is under way.
  * Returns how many names were removed. */
 size_t journal_sweep(const struct pathd *);
-/* 1 when it has grown enough for a sweep. */
-int journal_large(const struct pathd *);
+/* Bytes of it: 0 right after a sweep, and without one. */
+off_t journal_size(const struct pathd *);
 
 #endif

@@ -18,6 +18,7 @@
 #include "common/codes.h"
 #include "common/log.h"
 #include "common/proc.h"
+#include "pathd/journal.h"
 #include "pathd/pool_int.h"
 
 #define WATCH_S 5
@@ -148,6 +149,16 @@ watch_queue(uint64_t now)
 	}
 }
 
+/* What a lost worker left is not left for long. */
+static void
+watch_sweep(void)
+{
+	if (!pool.sweep || journal_busy(pool.pd))
+		return;
+	pool.sweep = 0;
+	task_sweep(0);
+}
+
 static void
 watch_cb(evutil_socket_t fd, short what, void *arg)
 {
@@ -157,8 +168,9 @@ watch_cb(evutil_socket_t fd, short what, void *arg)
 	for (i = 0; i < POOL_MAX; i++)
 		watch_worker(&pool.w[i], now);
 	watch_queue(now);
+	watch_sweep();
 	pool_dispatch();
-	if (worker_count(W_BUSY) + worker_count(W_DEAD) > 0 ||
+	if (pool.sweep || worker_count(W_BUSY) + worker_count(W_DEAD) > 0 ||
 	    worker_count(W_IDLE) > POOL_KEEP)
 		pool_watch_soon();
 }
@@ -185,6 +197,9 @@ pool_start(const struct pathd *pd, struct event_base *base, struct chan *mon)
 	for (i = 0; i < POOL_KEEP; i++)
 		if (worker_start(&pool.w[i]) == -1)
 			fatalx("no worker can be started");
+	/* one that still ends may have held off the sweep of the start */
+	if ((pool.sweep = journal_size(pd) > 0))
+		pool_watch_soon();
 }
 
 void

@@ -53,6 +53,7 @@ struct pool {
 	struct worker w[POOL_MAX];
 	struct taskq queue;
 	size_t queued;
+	int sweep; /* once nobody holds it off */
 	void (*drained)(void);
 };
 extern struct pool pool;

@@ -84,8 +84,14 @@ worker_free(struct worker *w)
 
 	w->task = NULL;
 	worker_enter(w, W_IDLE);
-	if (t->type != PW_SWEEP && journal_large(pool.pd))
-		task_sweep(0);
+	if (t->type != PW_SWEEP) {
+		if (journal_size(pool.pd) > JOURNAL_LARGE)
+			task_sweep(0);
+	} else if (journal_size(pool.pd) > 0) {
+		/* somebody held it off, or is at work again */
+		pool.sweep = 1;
+		pool_watch_soon();
+	}
 	task_free(t);
 	w->since = proc_now_us();
 	pool_dispatch();

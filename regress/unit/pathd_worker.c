@@ -216,7 +216,7 @@ children(pid_t top, pid_t *v)
 }
 
 static int
-import_begin(struct drive *d)
+import_begin(struct drive *d, const char *rel)
 {
 	struct rootref ref = {0};
 	struct bulk b = {.has_dst = 1,
@@ -226,7 +226,7 @@ import_begin(struct drive *d)
 	    .nrefs = 1};
 	struct wbuf w;
 
-	b.dst = target_of(&d->t, "d");
+	b.dst = target_of(&d->t, rel);
 	wbuf_init(&w, IMSG_MAX_PAYLOAD);
 	bulk_put(&w, &b);
 	target_clear(&b.dst);
@@ -245,6 +245,52 @@ importing(const struct drive *d)
 			return v[i];
 	fail_msg("nobody reads it");
 	return 0;
+}
+
+static size_t
+names(const char *dir)
+{
+	const struct dirent *e;
+	DIR *p = opendir(dir);
+	size_t n = 0;
+
+	assert_non_null(p);
+	while ((e = readdir(p)) != NULL)
+		n++;
+	closedir(p);
+	return n - 2;
+}
+
+/* What a lost worker left goes as soon as nobody is at work any more. */
+static void
+test_sweep_that_was_held_off(void **state)
+{
+	static const uint8_t end[1024];
+	struct drive *d = driven(state);
+	int i, one, two;
+	pid_t lost;
+
+	make_dir(&d->t, "w/d");
+	own(d, "w/d");
+	make_dir(&d->t, "w/e");
+	own(d, "w/e");
+	one = import_begin(d, "d");
+	lost = importing(d);
+	two = import_begin(d, "e");
+	assert_int_equal(kill(lost, SIGKILL), 0);
+	d->id--;
+	assert_int_equal(put_fin(d).code, C_SRV_UNAVAILABLE);
+	d->id++;
+	close(one);
+	usleep(300000);
+	assert_int_equal(names(at(&d->t, "w/d")), 1);
+	assert_int_equal(write(two, end, sizeof(end)), sizeof(end));
+	close(two);
+	put_end(d, sizeof(end), 1);
+	assert_int_equal(put_fin(d).code, C_OK);
+	for (i = 0; i < 300 && names(at(&d->t, "w/d")) > 0; i++)
+		usleep(100000);
+	assert_int_equal(names(at(&d->t, "w/d")), 0);
 }
 
 static void
@@ -280,7 +326,7 @@ test_import_is_the_first(void **state)
 		last = d->id;
 		put_over(d, last - 1, one);
 		put_over(d, last, two);
-		fd = import_begin(d);
+		fd = import_begin(d, "d");
 		now = importing(d);
 		for (i = 0; i < n; i++)
 			assert_int_not_equal(now, used[i]);
@@ -303,6 +349,7 @@ main(void)
 	    DRIVEN(test_many),
 	    DRIVEN(test_swapped),
 	    DRIVEN(test_import_is_the_first),
+	    DRIVEN(test_sweep_that_was_held_off),
 	};
 
 	signal(SIGPIPE, SIG_IGN);
