@@ -949,6 +949,60 @@ class Shell(Case):
             p.wait(10)
 
 
+@needs_root
+@unittest.skipUnless(os.path.isfile(f"{TOP}/README"), "needs the sources")
+class Tour(Case):
+    """The tour of README, in a shell, with directories of its own."""
+
+    def script(self, w, port):
+        with open(f"{TOP}/README") as f:
+            text = f.read().split("\nA tour\n")[1]
+        text = text[:text.index("Every operation can also")]
+        lines = [line[4:] for line in text.split("\n")
+                 if line.startswith("    ")]
+        self.assertEqual([line.split("#")[0].strip() for line in lines[:2]],
+                         ["make deps", "make"])
+        tour = "\n".join(lines[2:]).replace("build/", f"{BUILD}/") \
+            .replace("8765", str(port))
+        tour = tour.replace(
+            "echo hello > $T/files/a.txt", "echo hello > $T/files/a.txt\n"
+            "chown -R abx: $T/files")
+        self.assertIn("server.json &\n", tour)
+        tour = tour.replace(
+            "server.json &\n", "server.json 2>$HOME/log &\nn=0\n"
+            "until grep -q 'ready on' $HOME/log; do n=$((n + 1))\n"
+            "[ $n -lt 200 ] || exit 9; sleep 0.1; done\n")
+        return (f"shopt -s expand_aliases\nmkdir {w}/lib\n"
+                f"mount --bind {w}/lib /var/lib || exit 8\ncd {TOP}\n"
+                + tour + "\nkill %1; wait %1; echo ended $?\n")
+
+    def test_as_written(self):
+        w = World()
+        self.addCleanup(w.remove)
+        p = subprocess.run(
+            ["unshare", "-m", "--propagation", "private", "bash", "-c",
+             self.script(w.dir, free_port())], text=True, capture_output=True,
+            timeout=120 * SLOW, env={"HOME": w.dir, "no_proxy": "*",
+                                     "PATH": os.environ["PATH"]})
+        with open(f"{TOP}/README") as f:
+            lines = len(f.readlines())
+        at = -1
+        for want in ("files.upload          +",
+                     "denied: files.download: policy.path_not_allowed",
+                     '{"version":"', "hello\n",
+                     '"code":"policy.path_not_allowed"',
+                     '{"path":"new/readme.txt","bytes":',
+                     '"entries":[{"name":"readme.txt"',
+                     f'"stdout":"{lines} new/readme.txt\\n"',
+                     '"code":"policy.command_not_allowed"',
+                     '"data":"a.txt\\nnew\\n"', "event: exit",
+                     "-rw-r-----", f"{lines} new/readme.txt\n", "ended 0"):
+            found = p.stdout.find(want, at + 1)
+            self.assertGreater(found, at, f"{want}\n{p.stdout}{p.stderr}")
+            at = found
+        self.assertEqual(p.stderr, "")
+
+
 class Codes(Case):
     """Codes, and what else of abx-http(7), that no other test asks for."""
 
