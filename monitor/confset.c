@@ -168,11 +168,15 @@ protects_all(struct confset *cs)
 {
 	if (!strlist_has(&cs->protect, "/"))
 		return 0;
-	findings_add(&cs->found, FIND_ERROR, "config.root_is_slash",
-	    cs->files.file, 1, 1,
-	    "the directory of this file, of an audit file or of the run "
-	    "directory is /, and no caller could reach anything in it: put "
-	    "them into directories of their own");
+	/* with errors it may be what one of them refused */
+	if (!has_errors(&cs->found))
+		findings_add(&cs->found, FIND_ERROR, "config.root_is_slash",
+		    cs->files.file, 1, 1,
+		    "the directory of this file, of an audit file or of the "
+		    "run "
+		    "directory is /, and no caller could reach anything in it: "
+		    "put "
+		    "them into directories of their own");
 	return 1;
 }
 

@@ -19,7 +19,11 @@ static int
 check_fail(
     struct cload *cl, const struct node *n, const char *code, const char *why)
 {
-	conf_find(cl, n, FIND_ERROR, code, "\"%.200s\": %s", n->s, why);
+	if (n->of != NULL)
+		conf_find(cl, n, FIND_ERROR, code, "\"%.80s\": \"%.200s\": %s",
+		    n->of, n->s, why);
+	else
+		conf_find(cl, n, FIND_ERROR, code, "\"%.200s\": %s", n->s, why);
 	return -1;
 }
 

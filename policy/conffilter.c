@@ -23,7 +23,8 @@ check_rule_name(struct cload *cl, const struct node *n)
 
 	if (n->len == 0 || n->len > 64 || n->s[strspn(n->s, NAME_CHARS)]) {
 		conf_find(cl, n, FIND_ERROR, CODE_BAD,
-		    "\"%.80s\": a rule's name has 1 to 64 of a-z, 0-9, _ "
+		    "\"name\": \"%.80s\": a rule's name has 1 to 64 of a-z, "
+		    "0-9, _ "
 		    "and -",
 		    n->s);
 		return -1;
@@ -157,7 +158,9 @@ check_family(struct cload *cl, const struct node *n)
 		    "the family \"%s\" is not supported by this version", n->s);
 	else
 		conf_find(cl, n, FIND_ERROR, "config.type",
-		    "\"%.80s\": a family is posix, windows or macos", n->s);
+		    "\"families\": \"%.80s\": a family is posix, windows or "
+		    "macos",
+		    n->s);
 	return -1;
 }
 

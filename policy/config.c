@@ -199,7 +199,8 @@ get_require(struct cload *cl, const struct node *n, void *obj)
 			c->require |= require_words[k].bit;
 		else
 			conf_find(cl, n, FIND_ERROR, "config.type",
-			    "\"%.80s\": a layer is namespaces, seccomp, "
+			    "\"require\": \"%.80s\": a layer is namespaces, "
+			    "seccomp, "
 			    "landlock or cgroup",
 			    l.v[i]);
 	}
@@ -361,7 +362,8 @@ conf_version(struct cload *cl, const struct node *top)
 		    "\"version\": 1 is missing");
 	else if (n->type != N_NUM ||
 		 uint_parse(n->s, n->len, UINT64_MAX, &v) == -1)
-		conf_type(cl, n, "a whole number");
+		conf_find(cl, n, FIND_ERROR, "config.type",
+		    "\"version\" is the whole number 1");
 	else if (v != 1)
 		conf_find(cl, n, FIND_ERROR, "config.version",
 		    "version %.20s is not known; this program reads version 1",
@@ -380,6 +382,12 @@ conf_unwrap(struct cload *cl, const struct node *tree)
 
 	if (server != NULL && tree->n == 1)
 		tree = server;
+	else if (server != NULL) {
+		conf_findkey(cl, server, FIND_ERROR, "config.unknown_key",
+		    "\"server\" is around the whole configuration or not at "
+		    "all: move the other keys into it");
+		return NULL;
+	}
 	if (tree->type != N_OBJ) {
 		conf_type(cl, tree, "an object");
 		return NULL;

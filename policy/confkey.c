@@ -44,6 +44,10 @@ conf_type(struct cload *cl, const struct node *n, const char *want)
 	if (n->key != NULL)
 		conf_find(cl, n, FIND_ERROR, "config.type",
 		    "\"%.80s\" is %s, not %s", n->key, want, node_kind(n));
+	else if (n->of != NULL)
+		conf_find(cl, n, FIND_ERROR, "config.type",
+		    "in \"%.80s\" %s is expected here, not %s", n->of, want,
+		    node_kind(n));
 	else
 		conf_find(cl, n, FIND_ERROR, "config.type",
 		    "%s is expected here, not %s", want, node_kind(n));

@@ -60,7 +60,9 @@ check_address(struct cload *cl, const struct node *n)
 	if (is_numeric(n->s))
 		return 0;
 	conf_find(cl, n, FIND_ERROR, "config.type",
-	    "\"%.80s\": a numeric address is expected", n->s);
+	    "\"address\": \"%.80s\": a numeric address is expected, such as "
+	    "127.0.0.1 or ::1",
+	    n->s);
 	return -1;
 }
 

@@ -122,6 +122,7 @@ static int
 env_fixed_add(struct cload *cl, const struct node *c, struct strlist *l)
 {
 	struct node name = {.type = N_STR,
+	    .of = "env_fixed",
 	    .file = c->file,
 	    .line = c->kline,
 	    .col = c->kcol,
@@ -197,7 +198,9 @@ check_profile(struct cload *cl, const struct node *n)
 	if (strcmp(n->s, "default") == 0 || strcmp(n->s, "strict") == 0)
 		return 0;
 	conf_find(cl, n, FIND_ERROR, "config.type",
-	    "\"%.80s\": a sandbox profile is \"default\" or \"strict\"", n->s);
+	    "\"sandbox\": \"%.80s\": a sandbox profile is \"default\" or "
+	    "\"strict\"",
+	    n->s);
 	return -1;
 }
 

@@ -138,7 +138,30 @@ findings_block(const struct findings *f, int allow_lint_errors)
 	return 0;
 }
 
-/* Control bytes of a name or message must not reach a terminal. */
+/* Bytes of a character at s (valid UTF-8) that steers a terminal or is not to
+ * be seen: controls of both halves, the marks that turn the direction of text
+ * around, spaces without width.  0 for any other. */
+static size_t
+unseen(const char *s)
+{
+	const unsigned char *c = (const unsigned char *)s;
+
+	if (c[0] < 0x20 || c[0] == 0x7f)
+		return 1;
+	if (c[0] == 0xc2 && c[1] < 0xa0)
+		return 2; /* U+0080 to U+009F */
+	if (c[0] == 0xe2 && c[1] == 0x80 &&
+	    ((c[2] >= 0x8b && c[2] <= 0x8f) || (c[2] >= 0xa8 && c[2] <= 0xae)))
+		return 3; /* U+200B to U+200F, U+2028 to U+202E */
+	if (c[0] == 0xe2 && c[1] == 0x81 && c[2] >= 0xa0 && c[2] <= 0xaf)
+		return 3; /* U+2060 to U+206F */
+	if (c[0] == 0xef && c[1] == 0xbb && c[2] == 0xbf)
+		return 3; /* U+FEFF */
+	return 0;
+}
+
+/* What nobody would see of a name or message, or a terminal would obey, in
+ * hex. */
 static char *
 finding_escape(const char *s)
 {
@@ -148,15 +171,17 @@ finding_escape(const char *s)
 
 	if (out == NULL)
 		return NULL;
-	for (; *s != '\0'; s++) {
-		if ((unsigned char)*s >= 0x20 && *s != 0x7f) {
-			*o++ = *s;
+	while (*s != '\0') {
+		if ((n = unseen(s)) == 0) {
+			*o++ = *s++;
 			continue;
 		}
-		*o++ = '\\';
-		*o++ = 'x';
-		*o++ = hex[(unsigned char)*s >> 4];
-		*o++ = hex[*s & 15];
+		for (; n > 0; n--, s++) {
+			*o++ = '\\';
+			*o++ = 'x';
+			*o++ = hex[(unsigned char)*s >> 4];
+			*o++ = hex[*s & 15];
+		}
 	}
 	*o = '\0';
 	return out;

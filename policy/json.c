@@ -284,6 +284,27 @@ json_number(struct json *j, struct json_event *ev)
 	return 0;
 }
 
+/* What to say in place of the plain expectation, for what people write that
+ * is no JSON. */
+static const char *
+json_why(const struct json *j, const char *why)
+{
+	int c = json_peek(j);
+
+	if (c == '#' || c == '/')
+		return "JSON has no comments";
+	if (c == '\'')
+		return "JSON has strings in double quotes only";
+	if (j->line == 1 && j->col == 1 && c == 0xef)
+		return "a byte order mark is no JSON: save as UTF-8 without it";
+	if (j->line == 1 && j->col == 1 && (c == 0xff || c == 0xfe))
+		return "this is no UTF-8: save as UTF-8";
+	if (c == -1)
+		return j->depth == 0 ? "the text is empty"
+				     : "the text ends too early";
+	return why;
+}
+
 /* A word in full: 0 or -1. */
 static int
 json_word(struct json *j, const char *word)
@@ -348,7 +369,8 @@ json_value(struct json *j, struct json_event *ev)
 	default:
 		type = JSON_NUM;
 		if (c != '-' && (c < '0' || c > '9'))
-			error = json_fail(j, "a value is expected");
+			error =
+			    json_fail(j, json_why(j, "a value is expected"));
 		else
 			error = json_number(j, ev);
 	}
@@ -360,7 +382,7 @@ static enum json_type
 json_key(struct json *j, struct json_event *ev)
 {
 	if (json_peek(j) != '"') {
-		json_fail(j, "a key in quotes is expected");
+		json_fail(j, json_why(j, "a key in quotes is expected"));
 		return JSON_ERR;
 	}
 	if (json_string(j, ev) == -1)
@@ -384,12 +406,17 @@ json_sep(struct json *j, struct json_event *ev)
 	if (c == (obj ? '}' : ']'))
 		return json_close(j);
 	if (c != ',') {
-		json_fail(j,
-		    obj ? "',' or '}' is expected" : "',' or ']' is expected");
+		json_fail(j, json_why(j, obj ? "',' or '}' is expected"
+					     : "',' or ']' is expected"));
 		return JSON_ERR;
 	}
 	json_step(j);
 	json_space(j);
+	c = json_peek(j);
+	if (c == '}' || c == ']') {
+		json_fail(j, "no comma stands behind the last one");
+		return JSON_ERR;
+	}
 	ev->line = j->line;
 	ev->col = j->col;
 	return obj ? json_key(j, ev) : json_value(j, ev);
@@ -404,7 +431,7 @@ json_dispatch(struct json *j, struct json_event *ev)
 	case JS_DONE:
 		if (c == -1)
 			return JSON_EOF;
-		json_fail(j, "something follows the value");
+		json_fail(j, json_why(j, "something follows the value"));
 		return JSON_ERR;
 	case JS_SEP:
 		return json_sep(j, ev);

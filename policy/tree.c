@@ -103,6 +103,7 @@ build_node(struct builder *b, const struct json_event *ev, enum node_type type)
 	n->kcol = b->kcol;
 	n->key = b->key;
 	b->key = NULL;
+	n->of = n->key != NULL ? n->key : up != NULL ? up->of : NULL;
 	if (up == NULL) {
 		b->root = n;
 		return n;

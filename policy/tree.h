@@ -22,6 +22,7 @@ struct node {
 	unsigned line, col;   /* of the value */
 	unsigned kline, kcol; /* of the key, when it has one */
 	char *key;	      /* owned; NULL in a list */
+	const char *of;	      /* the key, or that of the list around; or NULL */
 	int dup;	      /* the key stood there before; to be ignored */
 	int b;		      /* N_BOOL */
 	char *s; /* owned; N_STR: text without NUL; N_NUM: spelling */

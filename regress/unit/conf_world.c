@@ -390,6 +390,16 @@ test_findings(void **state)
 	s = finding_text(&f.v[1]);
 	assert_string_equal(s, ":0:0: warning: config.y: cut ??");
 	free(s);
+	findings_clear(&f);
+	findings_add(&f, FIND_WARN, "config.x", "f\xc2\x9b", 1, 2,
+	    "\xc3\xbc\xc2\xa0\xe2\x80\x93|\xc2\x9b|\xe2\x80\xae|\xe2\x81\xa6|"
+	    "\xef\xbb\xbf|\xe2\x80\x8b");
+	s = finding_text(&f.v[0]);
+	assert_string_equal(s,
+	    "f\\xc2\\x9b:1:2: warning: config.x: \xc3\xbc\xc2\xa0\xe2\x80\x93|"
+	    "\\xc2\\x9b|\\xe2\\x80\\xae|\\xe2\\x81\\xa6|\\xef\\xbb\\xbf|"
+	    "\\xe2\\x80\\x8b");
+	free(s);
 	findings_add(&f, FIND_LINT, "config.z", "f", 1, 1, "lint");
 	assert_true(findings_block(&f, 0));
 	assert_false(findings_block(&f, 1));
@@ -404,6 +414,53 @@ test_findings(void **state)
 	findings_add(&f, FIND_ERROR, "config.z", "f", 1, 1, "error");
 	assert_true(findings_block(&f, 1));
 	findings_clear(&f);
+}
+
+/* What is wrong is said of the key that it belongs to. */
+static void
+test_names_the_key(void **state)
+{
+	static const struct {
+		const char *text, *msg;
+	} t[] = {
+	    {"{\"version\": 1.0}", "\"version\" is the whole number 1"},
+	    {"{\"version\": \"1\"}", "\"version\" is the whole number 1"},
+	    {"{\"server\": {\"version\": 1}, \"version\": 1}",
+		"\"server\" is around the whole configuration or not at all: "
+		"move the other keys into it"},
+	    {"{\"version\": 1, \"rules\": [7]}",
+		"in \"rules\" an object is expected here, not a number"},
+	    {"{\"version\": 1, \"protect_dirs\": [null]}",
+		"in \"protect_dirs\" a string is expected here, not null"},
+	    {"{\"version\": 1, \"protect_dirs\": [\"a\"]}",
+		"\"protect_dirs\": \"a\": an absolute directory is expected"},
+	    {"{\"version\": 1, \"rules\": [{\"allow\": \"files.list\", "
+	     "\"paths\": \"a\"}]}",
+		"\"paths\": \"a\": an absolute directory is expected"},
+	    {"{\"version\": 1, \"listen\": [{\"address\": \"localhost\", "
+	     "\"port\": 80}]}",
+		"\"address\": \"localhost\": a numeric address is expected, "
+		"such as 127.0.0.1 or ::1"},
+	    {"{\"version\": 1, \"rules\": [{\"allow\": \"commands.run\", "
+	     "\"commands\": {\"env_fixed\": {\"A B\": \"x\"}}}]}",
+		"\"env_fixed\": \"A B\": not the name of an environment "
+		"variable"},
+	    {"{\"version\": 1, \"sandbox\": {\"require\": [\"all\"]}}",
+		"\"require\": \"all\": a layer is namespaces, seccomp, "
+		"landlock or cgroup"},
+	};
+	struct conf_world w = world();
+	struct findings f = {0};
+	size_t i, len;
+
+	for (i = 0; i < nitems(t); i++) {
+		len = strlen(t[i].text);
+		conf_free(load("conf", t[i].text, len, &w, &f));
+		assert_true(f.n > 0);
+		assert_string_equal(f.v[0].msg, t[i].msg);
+		assert_int_equal(f.v[0].line, 1);
+		findings_clear(&f);
+	}
 }
 
 static void
@@ -447,6 +504,7 @@ main(void)
 	    cmocka_unit_test(test_secrets),
 	    cmocka_unit_test(test_canonical_keys),
 	    cmocka_unit_test(test_findings),
+	    cmocka_unit_test(test_names_the_key),
 	    cmocka_unit_test(test_suggest),
 	};
 

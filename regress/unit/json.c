@@ -148,6 +148,45 @@ test_bad(void **state)
 	assert_int_equal(read_all("\"a\0b\"", 5, &ev), JSON_ERR);
 }
 
+/* What people write that is no JSON is called by its name. */
+static void
+test_why(void **state)
+{
+	static const struct {
+		const char *text, *why;
+	} t[] = {
+	    {"", "the text is empty"},
+	    {" \n", "the text is empty"},
+	    {"{", "the text ends too early"},
+	    {"{\"a\": 1", "the text ends too early"},
+	    {"{\"a\": [1,", "the text ends too early"},
+	    {"// x\n{}", "JSON has no comments"},
+	    {"{# x\n}", "JSON has no comments"},
+	    {"{\"a\": /* x */ 1}", "JSON has no comments"},
+	    {"{\"a\": 1 // x\n}", "JSON has no comments"},
+	    {"{} # x", "JSON has no comments"},
+	    {"{'a': 1}", "JSON has strings in double quotes only"},
+	    {"['a']", "JSON has strings in double quotes only"},
+	    {"{\"a\": 1,}", "no comma stands behind the last one"},
+	    {"[1, ]", "no comma stands behind the last one"},
+	    {"[1}", "',' or ']' is expected"},
+	    {"[}", "a value is expected"},
+	    {"{a: 1}", "a key in quotes is expected"},
+	    {"\xef\xbb\xbf{}",
+		"a byte order mark is no JSON: save as UTF-8 without it"},
+	    {"\xff\xfe{", "this is no UTF-8: save as UTF-8"},
+	    {"{} {}", "something follows the value"},
+	};
+	struct json_event ev;
+	size_t i;
+
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		assert_int_equal(
+		    read_all(t[i].text, strlen(t[i].text), &ev), JSON_ERR);
+		assert_string_equal(ev.s, t[i].why);
+	}
+}
+
 static void
 test_events(void **state)
 {
@@ -238,6 +277,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_good),
 	    cmocka_unit_test(test_bad),
+	    cmocka_unit_test(test_why),
 	    cmocka_unit_test(test_events),
 	    cmocka_unit_test(test_tree),
 	    cmocka_unit_test(test_many),
