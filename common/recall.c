@@ -145,19 +145,35 @@ recall_empty(const struct recall_tree *t)
 	return t->sorted == 0;
 }
 
-const struct recall_dir *
-recall_find(struct recall_tree *t, const struct recall_id *id)
+/* The first of those of that device and inode, which may have been remembered
+ * at several moments or places; NULL: none. */
+static struct recall_dir *
+first_of(const struct recall_tree *t, const struct recall_id *id)
 {
-	struct recall_dir key = {.id = *id}, *d;
+	struct recall_dir key = {.id = *id}, *d = NULL;
 
-	if (t->sorted == 0)
+	if (t->sorted > 0)
+		d = bsearch(&key, t->v, t->sorted, sizeof(*d), place_cmp);
+	while (d != NULL && d > t->v && place_cmp(d - 1, &key) == 0)
+		d--;
+	return d;
+}
+
+const struct recall_dir *
+recall_find(struct recall_tree *t, const struct recall_id *id,
+    int (*fits_cb)(const struct recall_dir *, const void *arg), const void *arg)
+{
+	const struct recall_dir key = {.id = *id};
+	struct recall_dir *d, *end = t->v + t->sorted;
+
+	if ((d = first_of(t, id)) == NULL)
 		return NULL;
-	d = bsearch(&key, t->v, t->sorted, sizeof(*d), place_cmp);
-	if (d == NULL || !same_time(&d->id.ctime, &id->ctime) ||
-	    !same_time(&d->id.mtime, &id->mtime))
-		return NULL;
-	/* what is used stays, whatever the others need */
-	if (!d->used) {
+	while (!same_time(&d->id.ctime, &id->ctime) ||
+	       !same_time(&d->id.mtime, &id->mtime) ||
+	       (fits_cb != NULL && !fits_cb(d, arg)))
+		if (++d == end || place_cmp(d, &key) != 0)
+			return NULL;
+	if (!d->used && t->bytes + EACH + d->len <= t->max) {
 		d->used = 1;
 		t->bytes += EACH + d->len;
 	}

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#define RECALL_TREES 16 /* whose directories are remembered, */
+#define RECALL_TREES 16			 /* whose directories are remembered, */
 #define RECALL_TOTAL (2UL * 1024 * 1024) /* bytes of all between walks */
 
 /* A directory as it was at some moment. */
@@ -46,10 +46,12 @@ int recall_settled(
 struct recall_tree *recall_begin(const void *key, size_t len, size_t max);
 /* Is nothing at all remembered? */
 int recall_empty(const struct recall_tree *);
-/* The directory, if it is as it was then, else NULL; borrowed until the next
- * call. */
-const struct recall_dir *recall_find(
-    struct recall_tree *, const struct recall_id *);
+/* The directory, if it is as it was then and one that fits (NULL: any), else
+ * NULL; borrowed until the next call.  It stays when there is room. */
+const struct recall_dir *recall_find(struct recall_tree *,
+    const struct recall_id *,
+    int (*fits_cb)(const struct recall_dir *, const void *arg),
+    const void *arg);
 /* Remember it: id to whole are copied, and len bytes of text.  When there are
  * too many, or no memory, it is not. */
 void recall_keep(struct recall_tree *, const struct recall_dir *);

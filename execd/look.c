@@ -154,6 +154,13 @@ open_up(struct look *l, const char *rel, const char **name)
 	return l->up;
 }
 
+/* Was it read as far as it would be now? */
+static int
+suffices_cb(const struct recall_dir *d, const void *left)
+{
+	return d->whole || *(const uint32_t *)left <= d->count;
+}
+
 /* As reading it would: 1, or 0 when it must be. */
 static int
 remembered(struct look *l, const char *rel, int *found)
@@ -165,8 +172,7 @@ remembered(struct look *l, const char *rel, int *found)
 	int at = *rel == '\0' ? l->root : open_up(l, rel, &name);
 
 	if (at == -1 || stamp_of(at, name, &id) != 0 ||
-	    (d = recall_find(l->tree, &id)) == NULL ||
-	    (!d->whole && l->left > d->count))
+	    (d = recall_find(l->tree, &id, suffices_cb, &l->left)) == NULL)
 		return 0;
 	for (p = d->text; p != NULL && p < d->text + d->len;
 	     p += sizeof(place) + strlen(p + sizeof(place)) + 1) {

@@ -217,17 +217,19 @@ read_all(struct survey *v, const struct recall_id *id, int stamped)
 
 /* ---- one directory ---- */
 
+static int
+is_at_cb(const struct recall_dir *d, const void *path)
+{
+	return strcmp(d->text, path) == 0;
+}
+
 /* The directory as it was, if it is remembered under this path. */
 static const struct recall_dir *
 remembered(struct survey *v, const struct recall_id *id)
 {
-	const struct recall_dir *d;
-
-	if (v->tree == NULL || recall_empty(v->tree) ||
-	    (d = recall_find(v->tree, id)) == NULL ||
-	    strcmp(d->text, v->path) != 0)
-		return NULL;
-	return d;
+	return v->tree == NULL || recall_empty(v->tree)
+		   ? NULL
+		   : recall_find(v->tree, id, is_at_cb, v->path);
 }
 
 /* A level for what lies in a remembered one.  fd is taken. */

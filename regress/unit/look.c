@@ -252,6 +252,8 @@ test_steps(void **state)
 static void
 test_what_is_read(void **state)
 {
+	uint32_t left;
+
 	fresh();
 	run("mkdir -p in/a/b in/c");
 	if (!remembers)
@@ -268,6 +270,14 @@ test_what_is_read(void **state)
 	/* as when the clock is set */
 	recall_clear();
 	assert_int_equal(reads(), 4);
+	assert_int_equal(reads(), 0);
+	/* what was read in part once is read in whole once */
+	run("for d in $(seq 20); do mkdir in/c/$d; (cd in/c/$d; "
+	    "seq 3 | xargs touch); done");
+	settle();
+	for (left = 0; left < 100; left++)
+		same(left, NULL);
+	(void)reads();
 	assert_int_equal(reads(), 0);
 }
 
@@ -446,8 +456,8 @@ test_another(void **state)
 	t = recall_begin("x", 1, 1000);
 	assert_false(recall_empty(t));
 	for (i = 0; i < nitems(others); i++)
-		assert_null(recall_find(t, &others[i]));
-	assert_non_null(found = recall_find(t, &id));
+		assert_null(recall_find(t, &others[i], NULL, NULL));
+	assert_non_null(found = recall_find(t, &id, NULL, NULL));
 	assert_int_equal(found->count, 7);
 	recall_end(t);
 	t = recall_begin("x", 1, 1000);
@@ -455,6 +465,35 @@ test_another(void **state)
 	t = recall_begin("x", 1, 1000);
 	assert_true(recall_empty(t));
 	recall_end(t);
+	recall_clear();
+}
+
+/* What new and old ones take together is bounded, walk after walk. */
+static void
+test_bounded(void **state)
+{
+	static char text[900] = "";
+	struct recall_dir d = {.hit = RECALL_NONE, .len = sizeof(text)};
+	unsigned found, k;
+	struct recall_tree *t;
+	uint64_t i, n = 0;
+
+	recall_clear();
+	d.text = text;
+	for (k = 0; k < 4; k++) {
+		t = recall_begin("x", 1, 100 * 1000);
+		for (i = n; i < n + 50; i++) {
+			d.id.ino = i;
+			recall_keep(t, &d);
+		}
+		for (found = 0, i = 0; i < n; i++) {
+			d.id.ino = i;
+			found += recall_find(t, &d.id, NULL, NULL) != NULL;
+		}
+		assert_in_range(found, k == 0 ? 0 : 40, 110);
+		n += 50;
+		recall_end(t);
+	}
 	recall_clear();
 }
 
@@ -483,6 +522,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_settled),
 	    cmocka_unit_test(test_another),
+	    cmocka_unit_test(test_bounded),
 	    cmocka_unit_test(test_steps),
 	    cmocka_unit_test(test_what_is_read),
 	    cmocka_unit_test(test_limits),

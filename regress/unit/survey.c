@@ -274,6 +274,17 @@ test_what_is_read(void **state)
 	settle();
 	assert_int_equal(reads(), 4);
 	assert_int_equal(reads(), 0);
+	/* nor were these, whose old places are forgotten */
+	run("mkdir -p in/k/b/1 in/k/b/2 in/k/b/3 in/k/b/4 in/k/b/5 in/k/b/6");
+	settle();
+	(void)reads();
+	run("mv in/k/b in/b");
+	settle();
+	(void)reads();
+	assert_int_equal(reads(), 0);
+	run("rm -r in/b; mkdir in/k/b");
+	settle();
+	(void)reads();
 	/* other questions are others */
 	keyed++;
 	assert_int_equal(reads(), 4);
