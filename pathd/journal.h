@@ -15,9 +15,9 @@
 #define JOURNAL_NAME_LEN OURS_LEN   /* no NUL */
 #define JOURNAL_LARGE (1024 * 1024) /* bytes after which to sweep */
 /* Bytes after which no more is said about a name, and after twice as many no
- * name is added: it lies beside the audit log, and one archive may bring a
- * million of long names. */
-#define JOURNAL_MAX (256 * 1024 * 1024)
+ * name is added: it lies beside the audit log, one archive may bring a million
+ * of long names, and a start takes a minute for some hundred MiB of it. */
+#define JOURNAL_MAX (128 * 1024 * 1024)
 
 /* A fresh temporary name; out is JOURNAL_NAME_LEN + 1 bytes. */
 void journal_name(char *out);
