@@ -98,7 +98,9 @@ secret_hash(struct cload *cl, const struct node *n, const char *s,
 	if (s == NULL || *s == '\0') {
 		conf_find(cl, n, FIND_ERROR, "config.auth_secret_missing",
 		    "%s %.200s %s", what, n->s,
-		    s == NULL ? "is not there" : "is empty");
+		    s == NULL ? "is not in the environment (a reload "
+				"has that of the start)"
+			      : "is empty");
 		return -1;
 	}
 	if ((why = secret_why(s, strlen(s))) != NULL) {

@@ -175,6 +175,10 @@ class CheckConfig(Case):
         out = self.check(env={"ABX_T_VIEWER": "short"})
         self.assertEqual(out.returncode, 2)
         self.assertIn("config.auth_secret_weak", out.stdout)
+        self.write(preset="download-only", root=self.root,
+                   auth={"tokens": [{"id": "a", "token_env": "ABX_T_NONE"}]})
+        self.assertIn("config.auth_secret_missing: the variable ABX_T_NONE is "
+                      "not in the environment", self.check().stdout)
         path = f"{self.dir}/conf/token"
         for text, mode, want in ((TOKEN + "\n", 0o600, None),
                                  (TOKEN, 0o644, "config.file_unsafe"),
