@@ -460,9 +460,14 @@ sigusr1_cb(evutil_socket_t sig, short what, void *arg)
 		if (strncmp(p->boot.audit.v[i], "file:", 5) != 0)
 			continue;
 		if ((fd = boot_open_audit(p, i)) == -1)
-			log_warn("audit sink %s", p->boot.audit.v[i]);
-		else
+			log_warn("audit sink %s: the file that was open "
+				 "stays",
+			    p->boot.audit.v[i]);
+		else {
+			log_info(
+			    "audit sink %s: opened anew", p->boot.audit.v[i]);
 			child_send_audit(p, i, fd);
+		}
 	}
 }
 

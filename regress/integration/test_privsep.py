@@ -694,3 +694,17 @@ class Start(Case):
         until(10, lambda: os.path.exists(svc.audit))
         r = svc.stat("sub")
         self.eq(svc.audit_of(r)["op"], "files.stat")
+        self.assertIn(f"audit sink file:{svc.audit}: opened anew",
+                      svc.logged())
+        # what cannot be opened leaves the one that was
+        os.rename(svc.audit, svc.audit + ".2")
+        os.mkdir(svc.audit)
+        self.addCleanup(os.rmdir, svc.audit)
+        svc.proc.send_signal(signal.SIGUSR1)
+        until(10, lambda: "the file that was open stays" in svc.logged())
+        rid = svc.stat("sub").header("X-Request-Id")
+
+        def kept():
+            with open(svc.audit + ".2") as f:
+                return rid in f.read()
+        self.eq(until(10, kept), True)
