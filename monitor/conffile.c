@@ -54,7 +54,7 @@ file_fault(const struct stat *st, enum file_kind kind)
 		return "does not belong to root: chown root";
 	if (!trusted(st->st_uid))
 		return "belongs neither to root nor to the user who starts "
-		       "the service";
+		       "the service: chown";
 	if ((st->st_mode & S_IWOTH) != 0)
 		return "can be written by everybody: chmod o-w";
 	if ((st->st_mode & S_IWGRP) != 0 && st->st_gid != 0)
@@ -167,7 +167,11 @@ read_layer(
 		return add_source(cf, path, layer, data, len);
 	if (errno == ENOMEM)
 		return -1;
-	if (errno != 0 && !(optional && errno == ENOENT))
+	if (errno == EFBIG)
+		findings_add(cf->found, FIND_ERROR, UNREADABLE, path, 1, 1,
+		    "is longer than the %u MiB that a file may have",
+		    CONFFILE_MAX >> 20);
+	else if (errno != 0 && !(optional && errno == ENOENT))
 		unreadable(cf->found, path, errno);
 	return 0;
 }
@@ -365,7 +369,11 @@ conffile_token(const char *path, void *arg)
 	data =
 	    read_file(path, CONFFILE_TOKEN_MAX, FILE_SECRET, cf->found, &len);
 	if (data == NULL) {
-		if (errno != 0)
+		if (errno == EFBIG)
+			findings_add(cf->found, FIND_ERROR, UNREADABLE, path, 1,
+			    1, "is longer than a token: %d bytes at most",
+			    CONFFILE_TOKEN_MAX);
+		else if (errno != 0)
 			unreadable(cf->found, path, errno);
 		return NULL;
 	}

@@ -242,6 +242,7 @@ env_node(struct cload *cl, struct node *n, char *name, char **text)
 	*n = (struct node){.type = N_STR,
 	    .file = "environment",
 	    .key = name,
+	    .of = name,
 	    .s = *text,
 	    .len = strlen(s)};
 	return n;

@@ -89,6 +89,24 @@ finish_rules(struct cload *cl)
 	return 0;
 }
 
+/* The variable that stands in for "audit". */
+static int
+env_audit(struct cload *cl)
+{
+	const char *s = conf_env(cl, "ABX_SERVER_AUDIT");
+
+	if (s == NULL || *s == '\0' || strcmp(s, "0") == 0)
+		return 0;
+	if (strcmp(s, "1") != 0) {
+		/* who set it believes that there is a log */
+		findings_add(cl->f, FIND_ERROR, "config.type", "environment", 0,
+		    0, "ABX_SERVER_AUDIT is 1 or 0, not \"%.40s\"", s);
+		return 0;
+	}
+	return strlist_add(&cl->c->audit, "stderr", 6) == -1 ? conf_nomem(cl)
+							     : 0;
+}
+
 /* Where a key of the top level stands, or one of the object that it is. */
 static void
 note_origin(
@@ -118,7 +136,6 @@ int
 conf_finish(struct cload *cl)
 {
 	const struct conf_world *w = cl->w;
-	const char *s;
 
 	if (cl->canon)
 		return 0;
@@ -128,10 +145,8 @@ conf_finish(struct cload *cl)
 		default_str(cl, &cl->c->workspace_root,
 		    w->default_workspace_root) == -1))
 		return -1;
-	if (!cl->has_audit && (s = conf_env(cl, "ABX_SERVER_AUDIT")) != NULL &&
-	    strcmp(s, "1") == 0 &&
-	    strlist_add(&cl->c->audit, "stderr", 6) == -1)
-		return conf_nomem(cl);
+	if (!cl->has_audit && env_audit(cl) == -1)
+		return -1;
 	if (conf_layer_env(cl) == -1 || conf_listen_finish(cl) == -1 ||
 	    conf_auth_finish(cl) == -1 || finish_rules(cl) == -1)
 		return -1;

@@ -17,7 +17,7 @@
 static int
 selector_ok(struct cload *cl, const struct node *n, int lenient)
 {
-	const char *hint;
+	const char *hint, *of = n->of != NULL ? n->of : "allow";
 	int bad = selector_rank(n->s) == SEL_BAD;
 
 	/* In a canonical text it was said already. */
@@ -25,16 +25,17 @@ selector_ok(struct cload *cl, const struct node *n, int lenient)
 		return 1;
 	if (!bad && lenient) {
 		conf_find(cl, n, FIND_WARN, "config.selector_matches_nothing",
-		    "the selector \"%.80s\" matches no operation", n->s);
+		    "\"%.80s\": the selector \"%.80s\" matches no operation",
+		    of, n->s);
 		return 1;
 	}
 	hint = selector_suggest(n->s);
 	conf_find(cl, n, FIND_ERROR, "config.unknown_selector",
 	    hint != NULL
-		? "the selector \"%.80s\" matches no operation; did you mean "
-		  "\"%s\"?"
-		: "the selector \"%.80s\" matches no operation",
-	    n->s, hint);
+		? "\"%.80s\": the selector \"%.80s\" matches no operation; "
+		  "did you mean \"%s\"?"
+		: "\"%.80s\": the selector \"%.80s\" matches no operation",
+	    of, n->s, hint);
 	return 0;
 }
 

@@ -383,8 +383,8 @@ get_rate(struct cload *cl, const struct node *n, void *obj)
 	else if ((rate_parse(n->s, &count, &period) == -1 || count == 0) &&
 		 (!cl->canon || rate_parse_ms(n->s, &count, &period) == -1))
 		conf_find(cl, n, FIND_ERROR, "config.size_invalid",
-		    "\"%.80s\" is not a rate such as \"10/min\", \"5/s\" or "
-		    "\"100/h\"",
+		    "\"rate\" is \"%.80s\", not a rate such as \"10/min\", "
+		    "\"5/s\" or \"100/h\"",
 		    n->s);
 	else {
 		l->rate_count = count;

@@ -95,6 +95,12 @@ test_worlds(void **state)
 	    {"\"rules\":[" READ "]", "ABX_SERVER_POLICY_RELOAD=sighup", 0, 0,
 		NULL, 0, "config.reload_enabled_open "},
 	    {"\"rules\":[" READ "]", "ABX_SERVER_DISABLE=", 0, 0, NULL, 0, ""},
+	    {"\"rules\":[" READ "]", "ABX_SERVER_AUDIT=0", 0, 0, NULL, 0, ""},
+	    {"\"rules\":[" READ "]", "ABX_SERVER_AUDIT=", 0, 0, NULL, 0, ""},
+	    {"\"rules\":[" READ "]", "ABX_SERVER_AUDIT=yes", 0, 0, NULL, 1,
+		"config.type "},
+	    {"\"audit\":{\"sink\":\"stderr\"},\"rules\":[" READ "]",
+		"ABX_SERVER_AUDIT=yes", 0, 0, NULL, 0, ""},
 	};
 	const char *vars[2] = {NULL, NULL};
 	char text[2048], got[1024];
@@ -445,6 +451,12 @@ test_names_the_key(void **state)
 	     "\"commands\": {\"env_fixed\": {\"A B\": \"x\"}}}]}",
 		"\"env_fixed\": \"A B\": not the name of an environment "
 		"variable"},
+	    {"{\"version\": 1, \"rules\": [{\"deny\": [\"file.list\"]}]}",
+		"\"deny\": the selector \"file.list\" matches no operation; "
+		"did you mean \"files.list\"?"},
+	    {"{\"version\": 1, \"limits\": {\"rate\": \"1\"}}",
+		"\"rate\" is \"1\", not a rate such as \"10/min\", \"5/s\" or "
+		"\"100/h\""},
 	    {"{\"version\": 1, \"sandbox\": {\"require\": [\"all\"]}}",
 		"\"require\": \"all\": a layer is namespaces, seccomp, "
 		"landlock or cgroup"},
