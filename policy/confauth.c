@@ -140,6 +140,21 @@ secret_from_env(struct cload *cl, const struct node *n, uint8_t digest[32])
 	return secret_of_variable(cl, n, digest);
 }
 
+/* Remember where a secret lies: 0 or -1. */
+static int
+keep_secret_file(struct cload *cl, const struct node *n)
+{
+	struct conf_rules *rs = cl->c->rules;
+	struct secret_file *v;
+
+	if ((v = conf_room(rs->secrets, rs->nsecrets, sizeof(*v))) == NULL)
+		return conf_nomem(cl);
+	rs->secrets = v;
+	v += rs->nsecrets++;
+	origin_set(cl, &v->at, n);
+	return (v->path = strdup(n->s)) == NULL ? conf_nomem(cl) : 0;
+}
+
 static int
 secret_from_file(struct cload *cl, const struct node *n, uint8_t digest[32])
 {
@@ -160,7 +175,7 @@ secret_from_file(struct cload *cl, const struct node *n, uint8_t digest[32])
 		s[len - 1] = '\0';
 	r = secret_hash(cl, n, s, "the file", digest);
 	freezero(s, len);
-	return r;
+	return r == -1 ? -1 : keep_secret_file(cl, n);
 }
 
 static int

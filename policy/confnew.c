@@ -75,6 +75,11 @@ conf_rules_free(struct conf_rules *rs)
 	for (i = 0; i < nitems(rs->users_at); i++)
 		free(rs->users_at[i].file);
 	free(rs->control_at.file);
+	for (i = 0; i < rs->nsecrets; i++) {
+		free(rs->secrets[i].path);
+		free(rs->secrets[i].at.file);
+	}
+	free(rs->secrets);
 	free(rs);
 }
 

@@ -1,10 +1,11 @@
 /*
  * SPDX-License-Identifier: ISC
  *
- * The lint for roots that lie where no call may go, whatever a rule says: in
- * a protected directory or in one of the system's.  One that merely contains
- * such a directory is as good as any.  Pure; where a root really lies is what
- * the world says.
+ * The lints for roots that lie where no call may go, whatever a rule says (in a
+ * protected directory or in one of the system's), and for token files that lie
+ * in a root, where calls do go.  A root that merely contains a protected
+ * directory is as good as any.  Pure; where something really lies is what the
+ * world says.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -100,6 +101,92 @@ lint_rule_roots(struct rootlint *rl, const struct rule *r)
 		lint_scope_roots(rl, "workdir", &r->agent.workdir);
 }
 
+/* ---- token files ---- */
+
+/* 1 when a deny of the scope covers what lies at tail below one of its roots
+ * ("/tail"), at real. */
+static int
+scope_denies(const struct path_scope *s, const char *tail, const char *real)
+{
+	const char *why;
+	struct glob *g;
+	size_t i;
+	int hit = 0;
+
+	for (i = 0; !hit && i < s->deny.n; i++) {
+		if ((g = glob_new(s->deny.v[i], "", &why)) == NULL)
+			continue;
+		hit = glob_covers(
+		    g, glob_needs_anchor(s->deny.v[i]) ? tail : real);
+		glob_free(g);
+	}
+	return hit;
+}
+
+/* The root of the scope that opens the file to callers, or NULL. */
+static const char *
+scope_opens(
+    const struct rootlint *rl, const struct path_scope *s, const char *real)
+{
+	const char *tail;
+	char *root;
+	size_t i;
+	int opens;
+
+	for (i = 0; !s->anywhere && i < s->roots.n; i++) {
+		/* nobody puts one into the directory of a caller */
+		if (strchr(s->roots.v[i], '{') != NULL)
+			continue;
+		if ((root = real_root(rl, s->roots.v[i])) == NULL)
+			continue;
+		tail = path_below(root, real);
+		opens = tail != NULL && *tail != '\0' &&
+			!scope_denies(s, tail - 1, real);
+		free(root);
+		if (opens)
+			return s->roots.v[i];
+	}
+	return NULL;
+}
+
+static const char *
+rule_opens(const struct rootlint *rl, const struct rule *r, const char *real)
+{
+	const char *root = NULL;
+	size_t i;
+
+	if (r->has_paths && r->nparams == 0)
+		root = scope_opens(rl, &r->paths, real);
+	for (i = 0; root == NULL && r->has_paths && i < r->nparams; i++)
+		root = scope_opens(rl, &r->params[i].scope, real);
+	if (root == NULL && r->has_commands && r->commands.has_cwd)
+		root = scope_opens(rl, &r->commands.cwd, real);
+	return root;
+}
+
+/* Started by root, a service reads token files that its workers cannot. */
+static void
+lint_secret(const struct rootlint *rl, const struct conf_rules *rs,
+    const struct secret_file *f)
+{
+	char *real = real_root(rl, f->path);
+	const char *root = NULL;
+	size_t i;
+
+	for (i = 0; real != NULL && dir_over(rl, real) == NULL &&
+		    root == NULL && i < rs->n;
+	     i++)
+		if (!rs->v[i].deny)
+			root = rule_opens(rl, &rs->v[i], real);
+	if (root != NULL)
+		findings_add(rl->f, FIND_WARN, "config.token_file_reachable",
+		    f->at.file, f->at.line, f->at.col,
+		    "\"token_file\": %.400s lies in %.400s, which the rule at "
+		    "%.200s:%u opens to callers; move it, or deny it there",
+		    f->path, root, rs->v[i - 1].at.file, rs->v[i - 1].at.line);
+	free(real);
+}
+
 void
 conf_lint_roots(const struct conf *c, const struct conf_world *w,
     const struct strlist *protect, struct findings *f)
@@ -115,6 +202,8 @@ conf_lint_roots(const struct conf *c, const struct conf_world *w,
 		lint_rule_roots(&rl, &rs->v[i]);
 		commands |= rs->v[i].has_commands;
 	}
+	for (i = 0; i < rs->nsecrets && (w == NULL || !w->root_start); i++)
+		lint_secret(&rl, rs, &rs->secrets[i]);
 	/* where the commands of a session work */
 	rl.at = &rs->sandbox_at;
 	rl.rule = NULL;

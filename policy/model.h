@@ -133,6 +133,12 @@ struct ceiling {
 	struct strlist roots; /* canonical; paths lie below one of them */
 };
 
+/* A file that a secret was read from. */
+struct secret_file {
+	char *path;
+	struct origin at;
+};
+
 struct conf_rules {
 	struct rule *v;
 	size_t n;
@@ -141,6 +147,8 @@ struct conf_rules {
 	struct origin sandbox_at, listen_at, auth_at; /* for lints */
 	/* and for who looks at the system; the users as in struct conf */
 	struct origin state_at, users_at[3], control_at;
+	struct secret_file *secrets; /* for a lint; not printed */
+	size_t nsecrets;
 };
 
 /* model.c: constructors and destructors. */

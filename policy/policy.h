@@ -175,8 +175,9 @@ const struct strlist *conf_env_pass(const struct conf *);
 /* Lints of the whole (page "lints" of server.json(5)). */
 void conf_lint(
     const struct conf *, const struct conf_world *, struct findings *);
-/* The lint of roots that lie in one of these directories, canonical, or in one
- * that the system keeps: config.root_protected. */
+/* The lints of roots that lie in one of these directories, canonical, or in one
+ * that the system keeps, config.root_protected; and of token files that lie in
+ * a root, config.token_file_reachable. */
 void conf_lint_roots(const struct conf *, const struct conf_world *,
     const struct strlist *protect, struct findings *);
 

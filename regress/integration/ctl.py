@@ -275,6 +275,22 @@ class CheckConfig(Case):
         self.assertEqual(out.returncode, 2, out)
         self.assertIn("warning: config.root_protected", out.stdout)
 
+    def test_token_file_in_a_root(self):
+        """Said where the workers can read it: without root."""
+        path = f"{self.root}/sub/token"
+        with open(path, "w") as f:
+            f.write(TOKEN + "\n")
+        os.chmod(path, 0o600)
+        for deny, there in ([], True), (["**/token"], False), (["a"], True):
+            self.write(auth={"tokens": [{"id": "viewer", "token_file": path}]},
+                       rules=[{"allow": "files.stat", "paths": {
+                           "roots": self.root, "deny": deny}}])
+            out = self.check()
+            self.assertEqual(out.returncode, 0, out)
+            self.assertEqual("warning: config.token_file_reachable: "
+                             f'"token_file": {path} lies in {self.root}, '
+                             in out.stdout, there and not ROOT, out.stdout)
+
     def place_of(self, code):
         """FILE:LINE:COLUMN of the one finding with that code."""
         found = [f for f in json.loads(self.check("--json").stdout)["findings"]

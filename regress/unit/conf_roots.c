@@ -142,11 +142,93 @@ test_roots(void **state)
 	strlist_clear(&protect);
 }
 
+/* A token file that callers could read. */
+static void
+test_token_files(void **state)
+{
+	static const char *const secret = "/run/good";
+	static const struct {
+		const char *rules;
+		int root; /* started by root */
+		const char *over, *msg;
+	} t[] = {
+	    {PATHS("\"/srv\""), 0, NULL, NULL},
+	    {PATHS("\"/srv\",\"/run\""), 0, NULL,
+		"\"token_file\": /run/good lies in /run, which the rule at "
+		"conf:3 opens to callers; move it, or deny it there"},
+	    {PATHS("\"/run\""), 1, NULL, NULL},
+	    {PATHS("\"/run\""), 0, "/run", NULL},
+	    {PATHS("\"/run/goodly\",\"/ru\""), 0, NULL, NULL},
+	    {PATHS("\"/run/{principal.id}\""), 0, NULL, NULL},
+	    {WORK("\"/run\""), 0, NULL,
+		"\"token_file\": /run/good lies in /run, which the rule at "
+		"conf:3 opens to callers; move it, or deny it there"},
+	    {"{\"allow\":\"files.list\",\"paths\":{\"roots\":\"/run\",\"deny\":"
+	     "[\"good\"]}}",
+		0, NULL, NULL},
+	    {"{\"allow\":\"files.list\",\"paths\":{\"roots\":\"/run\",\"deny\":"
+	     "[\"/run/g*\"]}}",
+		0, NULL, NULL},
+	    {"{\"allow\":\"files.list\",\"paths\":{\"roots\":\"/run\",\"deny\":"
+	     "[\"**/bad\"]}}",
+		0, NULL,
+		"\"token_file\": /run/good lies in /run, which the rule at "
+		"conf:3 opens to callers; move it, or deny it there"},
+	    {"{\"deny\":\"files.list\",\"paths\":[\"/run/**\"]}", 0, NULL,
+		NULL},
+	};
+	struct findings f = {0};
+	struct conf_world w = world();
+	struct conf_source src = {"conf", LAYER_FILE, NULL, 0};
+	struct strlist protect = {0};
+	struct conf *c;
+	char text[1024];
+	size_t i;
+
+	w.canonical = canonical;
+	for (i = 0; i < nitems(t); i++) {
+		w.root_start = t[i].root;
+		if (t[i].over != NULL)
+			assert_int_equal(
+			    strlist_add(&protect, t[i].over, strlen(t[i].over)),
+			    0);
+		src.len = (size_t)snprintf(text, sizeof(text),
+		    "{\"version\":1,\"auth\":{\"tokens\":[{\"id\":\"a\",\n"
+		    "\"token_file\":\"%s\"}]},\n\"rules\":[%s]}",
+		    secret, t[i].rules);
+		src.data = text;
+		c = conf_load(&src, 1, &w, &f);
+		assert_non_null(c);
+		assert_int_equal(f.n, 0);
+		conf_lint_roots(c, &w, &protect, &f);
+		/* a root that is protected itself is another finding */
+		if (t[i].over != NULL) {
+			assert_int_equal(f.n, 1);
+			assert_string_equal(
+			    f.v[0].code, "config.root_protected");
+		} else if (t[i].msg == NULL) {
+			show(text, &f);
+			assert_int_equal(f.n, 0);
+		} else {
+			assert_int_equal(f.n, 1);
+			assert_string_equal(
+			    f.v[0].code, "config.token_file_reachable");
+			assert_string_equal(f.v[0].msg, t[i].msg);
+			assert_int_equal(f.v[0].line, 2);
+			assert_int_equal(f.v[0].sev, FIND_WARN);
+		}
+		conf_free(c);
+		findings_clear(&f);
+		strlist_clear(&protect);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_roots),
+	    cmocka_unit_test(test_token_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
