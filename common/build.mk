@@ -86,7 +86,7 @@ PATHD_SRC = pathd/main.c pathd/pool.c pathd/pool_worker.c pathd/task.c \
 
 EXECD_SRC = execd/main.c execd/job.c execd/job_start.c \
 	execd/job_launch.c execd/job_say.c execd/job_keep.c execd/absent.c \
-	execd/session.c execd/box.c execd/clock.c execd/seen.c \
+	execd/session.c execd/box.c execd/spare.c execd/mover.c execd/clock.c execd/seen.c \
 	execd/spawn.c execd/pump.c execd/spool.c execd/feed.c \
 	execd/launch/ns.c execd/protect.c execd/nested.c execd/mounts.c execd/etc.c execd/filter.c \
 	${RECALL_SRC} ${EXECD_PURE_SRC}

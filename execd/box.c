@@ -2,14 +2,13 @@
  * SPDX-License-Identifier: ISC
  *
  * The life of a session's sandbox: built, ready, idle, ended.  Owns its
- * builder's pid, the launcher's pidfd and channel, a spare supervisor.  A
+ * builder's pid, the launcher's pidfd and channel, spare supervisors.  A
  * sandbox is freed when the kernel has ended all in it and no run points to
  * it.  Which run goes where is session.c's affair.
  */
 #include "execd/box.h"
 
 #include <sys/pidfd.h>
-#include <sys/socket.h>
 
 #include <errno.h>
 #include <signal.h>
@@ -76,22 +75,6 @@ box_err(const struct box *b)
 /* ---- ends ---- */
 
 static void
-spare_drop(struct box *b)
-{
-	chan_free(b->spare);
-	b->spare = NULL;
-	if (b->spare_pidfd != -1)
-		close(b->spare_pidfd);
-	b->spare_pidfd = -1;
-	b->spare_pid = 0;
-	event_del(&b->place_ev);
-	/* it ends by itself */
-	cgroup_free(b->spare_group, 0);
-	b->spare_group = NULL;
-	b->spare_placed = 0;
-}
-
-static void
 box_free(struct box *b)
 {
 	struct box **p;
@@ -107,7 +90,7 @@ box_free(struct box *b)
 	}
 	if (b->err != -1)
 		close(b->err);
-	spare_drop(b);
+	spares_drop(b);
 	chan_free(b->chan);
 	absent_drop(b->absent);
 	cgroup_free(b->own, 1);
@@ -139,7 +122,7 @@ box_close(struct box *b)
 	b->state = BOX_END;
 	chan_free(b->chan);
 	b->chan = NULL;
-	spare_drop(b);
+	spares_drop(b);
 	box_clock(b, DYING_MS);
 	box_check(b);
 }
@@ -228,153 +211,6 @@ box_reaped(pid_t pid)
 
 /* ---- runs ---- */
 
-/* A socket pair whose other end goes to the launcher. */
-static int
-fork_super(struct box *b)
-{
-	int sv[2], on = 1, save;
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv) == -1)
-		return -1;
-	/* before the supervisor can say a word: it tells its outer pid */
-	if (setsockopt(sv[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) == -1) {
-		save = errno;
-		close(sv[0]);
-		close(sv[1]);
-		errno = save;
-		return -1;
-	}
-	if (chan_send(b->chan, XL_FORK, 0, sv[1], NULL, 0) == 0)
-		return sv[0];
-	save = errno;
-	close(sv[0]);
-	errno = save;
-	return -1;
-}
-
-/* Put the spare into the group of the next run.  The kernel lets who moves a
- * process wait until all processors have been elsewhere, ten milliseconds and
- * more, so it is done while nobody waits for it. */
-static void
-spare_place(struct box *b)
-{
-	struct cgroup *g = NULL;
-	char name[16];
-
-	event_del(&b->place_ev);
-	if (b->spare_pid == 0 || b->spare_placed)
-		return;
-	snprintf(name, sizeof(name), "r%u", b->ngroups++);
-	if (cgroup_new(&g, b->group, name) == -1 ||
-	    cgroup_put_pid(g, b->spare_pid) == -1) {
-		log_warn("control group of a spare supervisor");
-		cgroup_free(g, 0);
-		spare_drop(b); /* the next run gets another */
-		return;
-	}
-	cgroup_free(b->spare_group, 0);
-	b->spare_group = g;
-	b->spare_placed = 1;
-}
-
-static void
-place_cb(evutil_socket_t fd, short what, void *arg)
-{
-	spare_place(arg);
-}
-
-/* A spare says HELLO and nothing else, until it has a run. */
-static int
-spare_msg_cb(struct chan *c, struct imsg *m, void *arg)
-{
-	struct box *b = arg;
-	const char *why;
-
-	if (msg_check(m, &why) == -1 || m->type != XL_HELLO ||
-	    b->spare_pid != 0 || m->pid <= 1 ||
-	    (b->spare_pidfd = pidfd_open(m->pid, 0)) == -1)
-		return -1;
-	b->spare_pid = m->pid;
-	event_active(&b->place_ev, EV_TIMEOUT, 0);
-	return 0;
-}
-
-/* Its sandbox ends too; the launcher's socket will tell. */
-static void
-spare_gone_cb(struct chan *c, int error, void *arg)
-{
-	spare_drop(arg);
-}
-
-/* Best effort: without one the next run waits a little longer. */
-static void
-spare_new(struct box *b)
-{
-	int fd = fork_super(b);
-
-	if (fd == -1)
-		return;
-	b->spare = chan_new(jobs.conf.base, fd, spare_msg_cb, spare_gone_cb, b);
-	if (b->spare == NULL)
-		close(fd);
-}
-
-static int
-spare_give(struct box *b, struct job *j)
-{
-	int rc = 0;
-
-	j->chan = b->spare;
-	chan_hand(j->chan, job_launch_msg_cb, job_launch_gone_cb, j);
-	if (b->spare_pid != 0)
-		rc = job_launch_init(j, b->spare_pid, b->spare_pidfd);
-	j->group = b->spare_group;
-	b->spare = NULL;
-	b->spare_pid = 0;
-	b->spare_pidfd = -1;
-	b->spare_group = NULL;
-	b->spare_placed = 0;
-	return rc;
-}
-
-int
-box_super(struct box *b, struct job *j)
-{
-	int fd;
-
-	if (b->spare != NULL)
-		spare_place(b);
-	if (b->spare != NULL)
-		return spare_give(b, j);
-	if ((fd = fork_super(b)) == -1)
-		return -1;
-	j->chan = chan_new(
-	    jobs.conf.base, fd, job_launch_msg_cb, job_launch_gone_cb, j);
-	if (j->chan != NULL)
-		return 0;
-	close(fd);
-	return -1;
-}
-
-void
-box_keep(struct box *b, struct job *j)
-{
-	if (b->state != BOX_READY || b->spare != NULL || !j->ended ||
-	    !j->empty || j->chan == NULL || j->pidfd == -1 || j->init_gone)
-		return;
-	event_del(&j->init_ev);
-	b->spare = j->chan;
-	b->spare_pid = j->init;
-	b->spare_pidfd = j->pidfd;
-	b->spare_group = j->group;
-	chan_hand(b->spare, spare_msg_cb, spare_gone_cb, b);
-	/* when the end of this run is said */
-	event_active(&b->place_ev, EV_TIMEOUT, 0);
-	j->chan = NULL;
-	j->pidfd = -1;
-	j->group = NULL;
-}
-
 void
 box_enter(struct box *b)
 {
@@ -405,8 +241,8 @@ box_left(struct box *b)
 {
 	b->used = proc_now_us();
 	b->njobs--;
-	if (b->state == BOX_READY && b->spare == NULL)
-		spare_new(b);
+	if (b->state == BOX_READY)
+		spares_want(b);
 	if (b->njobs > 0)
 		return;
 	if (b->state == BOX_END)
@@ -537,12 +373,12 @@ box_new(const char *session, const struct wbuf *key,
 
 	if ((b = calloc(1, sizeof(*b))) == NULL)
 		return NULL;
-	b->pidfd = b->err = b->spare_pidfd = -1;
+	b->pidfd = b->err = -1;
 	strlcpy(b->session, session, sizeof(b->session));
 	wbuf_init(&b->key, key->len);
 	wput_raw(&b->key, key->p, key->len);
 	evtimer_assign(&b->clock, jobs.conf.base, clock_cb, b);
-	evtimer_assign(&b->place_ev, jobs.conf.base, place_cb, b);
+	spares_init(b);
 	if (make_groups(b) == -1) {
 		log_warn("control group of a session");
 		box_free(b);

@@ -11,6 +11,7 @@
 
 #include "execd/job_int.h"
 #include "execd/session.h"
+#include "execd/spare.h"
 
 enum box_state {
 	BOX_START, /* it is built */
@@ -28,21 +29,11 @@ struct box {
 	int err;     /* bubblewrap's complaints */
 	int init_gone;
 	struct chan *chan; /* to the launcher; NULL when it is gone */
-	/* to a supervisor without a run, or NULL; it said HELLO when its pid
-	 * is known */
-	struct chan *spare;
-	pid_t spare_pid;
-	int spare_pidfd;
-	/* the group that it is in: of the next run when it is placed, else of
-	 * the last one, or NULL */
-	struct cgroup *spare_group;
-	int spare_placed;
-	struct event place_ev; /* to place it, behind this turn of the loop */
-	unsigned ngroups;      /* that were made for spares */
-	size_t njobs;	       /* runs that have their place here */
-	uint64_t used;	       /* when the last one left, microseconds */
-	int looked;	       /* READY without a run: kept is known */
-	uint64_t kept;	       /* bytes in its tmpfs then, 0 when not known */
+	struct spares spares;
+	size_t njobs;  /* runs that have their place here */
+	uint64_t used; /* when the last one left, microseconds */
+	int looked;    /* READY without a run: kept is known */
+	uint64_t kept; /* bytes in its tmpfs then, 0 when not known */
 	struct xl_ready ready;
 	struct cgroup *group;	    /* of its runs' groups; NULL: none */
 	struct cgroup *own;	    /* in it, of its own processes */
@@ -57,13 +48,6 @@ extern struct box *boxes;
 /* Build one.  NULL with errno.  The key is copied. */
 struct box *box_new(
     const char *session, const struct wbuf *key, const struct profile_binds *);
-/* Give the run a supervisor of this sandbox, or one that will be forked: its
- * channel, its pid when it is known, and its group when it is in one of its
- * own.  0, or -1 with errno. */
-int box_super(struct box *, struct job *);
-/* The run is over: its supervisor, if nothing is left below it, waits for
- * another one.  j->chan, j->pidfd and j->group are given up then. */
-void box_keep(struct box *, struct job *);
 /* A run takes its place, and leaves it.  Behind the last one the sandbox is
  * kept for a while, or ends; box_left may free it. */
 void box_enter(struct box *);

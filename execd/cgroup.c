@@ -89,6 +89,12 @@ cgroup_can(void)
 	return all.can;
 }
 
+int
+cgroup_on(void)
+{
+	return all.exec != -1;
+}
+
 /* ---- life ---- */
 
 /* Let the controllers count in groups of its own. */
@@ -287,6 +293,13 @@ int
 cgroup_fd(const struct cgroup *g)
 {
 	return g == NULL ? -1 : g->dir;
+}
+
+int
+cgroup_procs(const struct cgroup *g)
+{
+	return openat(
+	    g->dir, "cgroup.procs", O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
 }
 
 int

@@ -32,6 +32,8 @@ void cgroup_init(int exec, uint32_t generation, uint32_t cpu_percent);
 void cgroup_off(void);
 /* enum cgroup_holds that a group can have; 0 when none are made. */
 unsigned cgroup_can(void);
+/* Are groups made at all? */
+int cgroup_on(void);
 
 /*
  * Make the group name (letters, digits, "-") in up, NULL: at the top.  0 with
@@ -57,6 +59,9 @@ int cgroup_layer(const struct cgroup *);
 
 /* The group's directory (borrowed) for clone3(2), -1 without one. */
 int cgroup_fd(const struct cgroup *);
+/* The file that takes the processes of the group: a descriptor, owned by the
+ * caller, or -1 with errno. */
+int cgroup_procs(const struct cgroup *);
 /* Put a process, numbered as this process sees it, into the group. */
 int cgroup_put_pid(struct cgroup *, pid_t);
 /* Kill all in it and below. */

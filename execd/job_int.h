@@ -50,6 +50,8 @@ struct job {
 	struct appeared *watch; /* protected names that were not there */
 	struct wbuf held;	/* XL_RUN until GO */
 	struct cgroup *group;	/* NULL: none */
+	int placed;		/* its supervisor is in that */
+	uint64_t moving;	/* or on the way there, 0: not yet */
 	struct cgroup_limits bounds;
 	struct absent_refs *absent; /* placeholders among the binds */
 	pid_t bwrap;		    /* 0 when reaped */

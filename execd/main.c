@@ -24,6 +24,7 @@
 #include "execd/driver.h"
 #include "execd/filter.h"
 #include "execd/job.h"
+#include "execd/mover.h"
 #include "execd/mounts.h"
 #include "execd/nested.h"
 #include "execd/protect.h"
@@ -463,6 +464,8 @@ execd_start(struct event_base *base, int fd)
 	jc.probed = probed;
 	jc.empty = empty;
 	job_init(&jc);
+	if (cgroup_on())
+		mover_begin(base);
 	if (conf.no_proc != 0)
 		snprintf(text, sizeof(text),
 		    "namespaces: cannot mount proc: %s",

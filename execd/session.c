@@ -19,6 +19,7 @@
 #include "common/msg.h"
 #include "execd/box.h"
 #include "execd/clock.h"
+#include "execd/mover.h"
 #include "execd/seen.h"
 
 #define END_MS 20000 /* more than all clocks of what is to die */
@@ -77,28 +78,55 @@ session_join(struct job *j, const struct profile_binds *binds)
 	return -1;
 }
 
-/* The run's supervisor and its sandbox are there, and it waits for nothing
- * else: before it is placed its supervisor, j->init outside, is alone.  One
- * that was a spare is in the group already. */
-static void
-place(struct job *j)
-{
-	int there = j->group != NULL;
-
-	j->ready = j->box->ready;
-	if (job_group(j, j->box->group) == -1 ||
-	    (!there && cgroup_put_pid(j->group, j->init) == -1))
-		job_fail(j, C_SBX_UNAVAILABLE, errno, "cgroup");
-	else
-		job_placed(j);
-}
-
-/* Does it wait for its sandbox or its supervisor? */
+/* Does it wait for its sandbox, its supervisor or the place of that? */
 static int
 waits(const struct job *j)
 {
 	return j->state == JOB_START && !j->sent && j->init != 0 &&
-	       j->box->state == BOX_READY;
+	       j->moving == 0 && j->box->state == BOX_READY;
+}
+
+/* Get the supervisor into the run's group: 1 when it is there, 0 when it will
+ * be, -1 with errno. */
+static int
+move(struct job *j)
+{
+	if (j->placed || j->group == NULL)
+		return 1;
+	j->moving = mover_ask(j->group, j->init, session_moved_cb, j);
+	if (j->moving != 0)
+		return 0;
+	return cgroup_put_pid(j->group, j->init) == -1 ? -1 : 1;
+}
+
+/* The run's supervisor and its sandbox are there, and it waits for nothing
+ * else: before it is placed its supervisor, j->init outside, is alone. */
+static void
+place(struct job *j)
+{
+	int there;
+
+	j->ready = j->box->ready;
+	if (job_group(j, j->box->group) == -1 || (there = move(j)) == -1)
+		job_fail(j, C_SBX_UNAVAILABLE, errno, "cgroup");
+	else if (there)
+		job_placed(j);
+}
+
+void
+session_moved_cb(int err, void *arg)
+{
+	struct job *j = arg;
+
+	j->moving = 0;
+	if (err == EAGAIN)
+		err = cgroup_put_pid(j->group, j->init) == -1 ? errno : 0;
+	j->placed = err == 0;
+	job_sweep(); /* the group that it left */
+	if (err != 0 && j->state == JOB_START)
+		job_fail(j, C_SBX_UNAVAILABLE, err, "cgroup");
+	else if (waits(j))
+		place(j);
 }
 
 void
@@ -156,6 +184,8 @@ session_leave(struct job *j)
 {
 	struct box *b = j->box;
 
+	mover_hand(j->moving, NULL, NULL);
+	j->moving = 0;
 	j->box = NULL;
 	if (b == NULL)
 		return;
@@ -174,7 +204,7 @@ session_fds(void)
 	size_t n = 0;
 
 	for (b = boxes; b != NULL; b = b->next)
-		n += SESSION_FDS;
+		n += BOX_FDS + SPARE_FDS * spares_count(b);
 	return n;
 }
 

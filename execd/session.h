@@ -28,6 +28,8 @@ void session_end(uint64_t id, const char *name);
  * changed.
  */
 int session_join(struct job *j, const struct profile_binds *);
+/* The supervisor of the run was moved into its group (mover.h). */
+void session_moved_cb(int err, void *job);
 /* The supervisor of the run is there: when its sandbox is too, go on with
  * job_placed. */
 void session_hello(struct job *j);
@@ -52,6 +54,7 @@ int box_reaped(pid_t pid);
 
 /* Descriptors that the sandboxes of sessions have, and those of one. */
 size_t session_fds(void);
-#define SESSION_FDS 8
+#define BOX_FDS 6
+#define SESSION_FDS (BOX_FDS + 3) /* with a spare supervisor */
 
 #endif

@@ -184,7 +184,7 @@ class Systemd(Case):
         for name, want in (
                 ("top", "0 root"),
                 ("service", "abx-listener abx-monitor abx-pathd abxd"),
-                ("self", "abx-execd"), ("exec", "abx abx root"),
+                ("self", "abx-execd abx-mover"), ("exec", "abx abx root"),
                 ("run_procs", "abx-launch bwrap sleep"),
                 ("run_limits", "0"), ("groups", "0")):
             self.eq(facts.get(name, "").strip(), want, f"{name}{context}")

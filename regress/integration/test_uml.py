@@ -507,8 +507,8 @@ class Uml(Case):
                 self.eq(r["exit_code"], 0, r)
         first = self.ran("sum_fork1")
         self.eq(first["stdout"].split("\n")[0], "forked 9 errno 0", first)
-        # 18 less execd, two sandboxes of two, ten and one
-        self.eq(self.forked(self.ran("sum_fork2")), 18 - 1 - 4 - 10 - 1)
+        # 18 less execd and its mover, two sandboxes of two, ten, one
+        self.eq(self.forked(self.ran("sum_fork2")), 18 - 2 - 4 - 10 - 1)
         r = self.ran("sum_time")
         ms = int(re.search(r"cpu_ms (\d+)", r["stdout"])[1])
         self.under(ms, 1500 + 400, r["stdout"])

@@ -158,6 +158,92 @@ ahead(const char *session)
 	}
 }
 
+/* The child of our execd with that name; 0 when there is none. */
+static pid_t
+named(const char *comm)
+{
+	char path[64], text[256];
+	struct dirent *de;
+	pid_t found = 0;
+	const char *p;
+	int up;
+	size_t n;
+	FILE *f;
+	DIR *d;
+
+	if ((d = opendir("/proc")) == NULL)
+		return 0;
+	while (found == 0 && (de = readdir(d)) != NULL) {
+		snprintf(path, sizeof(path), "/proc/%.20s/stat", de->d_name);
+		if ((f = fopen(path, "r")) == NULL)
+			continue;
+		n = fread(text, 1, sizeof(text) - 1, f);
+		fclose(f);
+		text[n] = '\0';
+		p = strstr(text, comm);
+		if (p != NULL &&
+		    sscanf(p + strlen(comm), " %*c %d", &up) == 1 &&
+		    up == peer.pid)
+			found = (pid_t)strtol(de->d_name, NULL, 10);
+	}
+	closedir(d);
+	return found;
+}
+
+/* Commands at the same time, each in a group of its own. */
+static void
+together(int moved)
+{
+	static const char *const argv[] = {"sh", "-c",
+	    "sed 's,.*/,,' /proc/self/cgroup; sleep 1; "
+	    "sed 's,.*/,,' /proc/self/cgroup",
+	    NULL};
+	struct run_end end;
+	struct run r[4];
+	size_t i, k, n;
+
+	for (i = 0; i < nitems(r); i++) {
+		session_script(&r[i], argv, ONE);
+		r[i].s.memory = MEMORY;
+		r[i].s.procs = PROCS;
+		CHECK(peer_spawn(&peer, &r[i]) == 0, "layer %s, moved %d",
+		    r[i].fail.layer, moved);
+	}
+	for (i = 0; i < nitems(r); i++)
+		run_frames(&r[i]);
+	/* in any order */
+	for (i = 0; i < nitems(r); i++)
+		(void)peer_end(&peer, &end);
+	for (i = 0; i < nitems(r); i++) {
+		CHECK(r[i].out != NULL && r[i].end.status == 0, "status %x %s",
+		    r[i].end.status, r[i].err);
+		check_layer(&r[i]);
+	}
+	for (i = 0; i < nitems(r); i++) {
+		n = r[i].out == NULL ? 0 : strcspn(r[i].out, "\n");
+		CHECK(n > 0 && strncmp(r[i].out, r[i].out + n + 1, n) == 0,
+		    "%s", r[i].out);
+		for (k = 0; k < i; k++)
+			CHECK(strcmp(r[i].out, r[k].out) != 0, "twice in %s",
+			    r[i].out);
+	}
+	for (i = 0; i < nitems(r); i++)
+		run_clear(&r[i]);
+}
+
+/* Without the process that moves others the same is done, by execd itself. */
+static void
+unmoved(void)
+{
+	pid_t pid = named("(abx-mover)");
+	int i;
+
+	CHECK(pid != 0 && kill(pid, SIGKILL) == 0, "there is no mover");
+	for (i = 0; i < 2; i++)
+		together(0);
+	CHECK(named("(abx-mover)") == 0, "another mover");
+}
+
 /* A script in one of the sessions of kept(). */
 static void
 keeper(struct run *r, int which, const char *text)
@@ -207,6 +293,7 @@ test_groups(void)
 	char session[256] = "", name[256] = "", path[600];
 	const uint8_t term = SIGTERM;
 	struct run bg, r;
+	int i;
 
 	CHECK((peer.hello.layers & LAYER_CGROUP) != 0, "layers %x",
 	    peer.hello.layers);
@@ -228,6 +315,8 @@ test_groups(void)
 	    "a process between the groups");
 	one(fits, 0);
 	ahead(session);
+	for (i = 0; i < 2; i++)
+		together(1);
 	one(large, 1);
 	one(fits, 0);
 	/* all in the same sandbox, whose first command still runs */
@@ -253,4 +342,5 @@ test_groups(void)
 	    "flags %x", r.end.flags);
 	run_clear(&r);
 	kept();
+	unmoved();
 }
