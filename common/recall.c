@@ -34,6 +34,9 @@ recall_settled(
 {
 	struct timespec t = id->ctime;
 
+	/* where 32 bits end every later change has the same */
+	if (t.tv_sec == INT32_MAX)
+		return 0;
 	t.tv_sec += (time_t)(ns / NS);
 	t.tv_nsec += (long)(ns % NS);
 	if (t.tv_nsec >= NS) {

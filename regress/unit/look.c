@@ -423,6 +423,10 @@ test_settled(void **state)
 	    {{10, 999999999}, {11, 1}, 1, 1},
 	    {{13, 0}, {12, 0}, STAMP_SETTLE_NS, 0}, /* of the future */
 	    {{0, 0}, {12, 0}, STAMP_SETTLE_NS, 1},
+	    /* the last that ext4's small inodes and an old xfs can have */
+	    {{INT32_MAX, 0}, {INT32_MAX + 9L, 0}, STAMP_SETTLE_NS, 0},
+	    {{INT32_MAX - 1L, 0}, {INT32_MAX + 9L, 0}, STAMP_SETTLE_NS, 1},
+	    {{INT32_MAX + 1L, 0}, {INT32_MAX + 9L, 0}, STAMP_SETTLE_NS, 1},
 	};
 	struct recall_id id = {0};
 	size_t i;
