@@ -417,6 +417,57 @@ any_step(void)
 	anything(part, nitems(part), ".env");
 }
 
+static uint32_t until_stop; /* 0: never */
+
+static int
+stop_later(void *arg)
+{
+	return until_stop > 0 && --until_stop == 0;
+}
+
+static enum code
+entry_or_stop(void *arg, int dir, const char *name, const char *path,
+    unsigned char type, int *is_plain)
+{
+	return stop_later(arg) ? C_SRV_UNAVAILABLE
+			       : entry(arg, dir, name, path, type, is_plain);
+}
+
+static enum code
+met(void *arg, const char *path, uint64_t dev, uint64_t ino, enum code code)
+{
+	return code == C_FS_PERMISSION ? C_OK : code;
+}
+
+/* A survey of what changes meanwhile. */
+static void
+meet(void)
+{
+	const struct survey_ops any = {.entry = entry_or_stop,
+	    .known = known,
+	    .barred = met,
+	    .stop = stop_later};
+	int fd = open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct seen s = {0};
+
+	if (fd == -1)
+		return;
+	(void)survey(fd, top, &keyed, sizeof(keyed), &any, &s);
+	close(fd);
+	forget(&s);
+}
+
+/* A survey that is stopped somewhere, or is none of this question. */
+static void
+meet_stopped(void)
+{
+	until_stop = rnd(15);
+	keyed = rnd(2);
+	meet();
+	until_stop = 0;
+	keyed = 0;
+}
+
 static void
 test_anything(void **state)
 {
@@ -431,32 +482,12 @@ test_anything(void **state)
 			settle();
 		if (rnd(100) == 0)
 			run("chmod -R u+rwx in out");
+		if (rnd(3) == 0)
+			meet_stopped();
 		same();
 	}
 	if (remembers)
 		assert_in_range(recalled, 1000, UINT32_MAX);
-}
-
-static enum code
-met(void *arg, const char *path, uint64_t dev, uint64_t ino, enum code code)
-{
-	return code == C_FS_PERMISSION ? C_OK : code;
-}
-
-/* A survey of what changes meanwhile. */
-static void
-meet(void)
-{
-	const struct survey_ops any = {
-	    .entry = entry, .known = known, .barred = met};
-	int fd = open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct seen s = {0};
-
-	if (fd == -1)
-		return;
-	(void)survey(fd, top, &keyed, sizeof(keyed), &any, &s);
-	close(fd);
-	forget(&s);
 }
 
 static void
