@@ -85,6 +85,13 @@ same_time(const struct timespec *a, const struct timespec *b)
 	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
+static int
+same_state(const struct recall_id *a, const struct recall_id *b)
+{
+	return a->mount == b->mount && same_time(&a->ctime, &b->ctime) &&
+	       same_time(&a->mtime, &b->mtime);
+}
+
 /* The tree of that key, or NULL. */
 static struct recall_tree *
 tree_of(const void *key, size_t len)
@@ -171,9 +178,7 @@ recall_find(struct recall_tree *t, const struct recall_id *id,
 
 	if ((d = first_of(t, id)) == NULL)
 		return NULL;
-	while (!same_time(&d->id.ctime, &id->ctime) ||
-	       !same_time(&d->id.mtime, &id->mtime) ||
-	       (fits_cb != NULL && !fits_cb(d, arg)))
+	while (!same_state(&d->id, id) || (fits_cb != NULL && !fits_cb(d, arg)))
 		if (++d == end || place_cmp(d, &key) != 0)
 			return NULL;
 	if (!d->used && t->bytes + EACH + d->len <= t->max) {

@@ -16,6 +16,7 @@
 /* A directory as it was at some moment. */
 struct recall_id {
 	uint64_t dev, ino;
+	uint64_t mount; /* that it was seen in, 0: not known */
 	struct timespec ctime, mtime;
 };
 /* The first count entries of it ("." and ".." are none), and of those what the

@@ -17,9 +17,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <linux/magic.h>
+
+/* A C library may know less of statx(2) than the kernel. */
+#ifndef STATX_MNT_ID_UNIQUE
+#define STATX_MNT_ID_UNIQUE 0x4000U
+#endif
+#define MNT_ID_AT (offsetof(struct statx, stx_dev_minor) + sizeof(uint32_t))
 
 #ifndef XFS_SUPER_MAGIC
 #define XFS_SUPER_MAGIC 0x58465342
@@ -58,16 +66,28 @@ stamp_steady(void)
 	return fd != -1;
 }
 
+/* Linux 6.8 and newer have one that never comes again. */
+static uint64_t
+mount_of(const struct statx *sx)
+{
+	uint64_t id = 0;
+
+	if ((sx->stx_mask & STATX_MNT_ID_UNIQUE) != 0)
+		memcpy(&id, (const char *)sx + MNT_ID_AT, sizeof(id));
+	return id;
+}
+
 int
 stamp_of(int dir, const char *name, struct recall_id *id)
 {
-	unsigned want = STATX_TYPE | STATX_INO | STATX_CTIME | STATX_MTIME;
+	const unsigned want =
+	    STATX_TYPE | STATX_INO | STATX_CTIME | STATX_MTIME;
 	struct statx sx;
 
 	if (statx(dir, name,
 		AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT |
 		    (*name == '\0' ? AT_EMPTY_PATH : 0),
-		want, &sx) == -1)
+		want | STATX_MNT_ID_UNIQUE, &sx) == -1)
 		return -1;
 	if (!S_ISDIR(sx.stx_mode)) {
 		errno = ENOTDIR;
@@ -75,6 +95,9 @@ stamp_of(int dir, const char *name, struct recall_id *id)
 	}
 	id->dev = makedev(sx.stx_dev_major, sx.stx_dev_minor); /* as st_dev */
 	id->ino = sx.stx_ino;
+	/* images that were made alike have the same inodes and times, and when
+	 * one is mounted after the other the same device */
+	id->mount = mount_of(&sx);
 	id->ctime.tv_sec = sx.stx_ctime.tv_sec;
 	id->ctime.tv_nsec = sx.stx_ctime.tv_nsec;
 	id->mtime.tv_sec = sx.stx_mtime.tv_sec;

@@ -442,11 +442,12 @@ test_settled(void **state)
 static void
 test_another(void **state)
 {
-	const struct recall_id id = {1, 2, {3, 4}, {5, 6}};
-	const struct recall_id others[] = {{0, 2, {3, 4}, {5, 6}},
-	    {1, 3, {3, 4}, {5, 6}}, {1, 2, {2, 4}, {5, 6}},
-	    {1, 2, {3, 5}, {5, 6}}, {1, 2, {3, 4}, {6, 6}},
-	    {1, 2, {3, 4}, {5, 5}}, {2, 1, {3, 4}, {5, 6}}};
+	const struct recall_id id = {1, 2, 9, {3, 4}, {5, 6}};
+	const struct recall_id others[] = {{0, 2, 9, {3, 4}, {5, 6}},
+	    {1, 3, 9, {3, 4}, {5, 6}}, {1, 2, 9, {2, 4}, {5, 6}},
+	    {1, 2, 9, {3, 5}, {5, 6}}, {1, 2, 9, {3, 4}, {6, 6}},
+	    {1, 2, 9, {3, 4}, {5, 5}}, {2, 1, 9, {3, 4}, {5, 6}},
+	    {1, 2, 8, {3, 4}, {5, 6}}};
 	const struct recall_dir *found;
 	struct recall_dir d = {.id = id, .count = 7, .hit = RECALL_NONE};
 	struct recall_tree *t;

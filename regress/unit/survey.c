@@ -502,6 +502,38 @@ test_mounts(void **state)
 	any_mounts(fresh, same);
 }
 
+/* In any_mounts's namespace: what is mounted anew may be another image with
+ * the same device, inodes and times. */
+static void
+test_mounted_anew(void **state)
+{
+	struct statx sx;
+
+	if (getuid() != 0 || !remembers)
+		skip();
+	assert_int_equal(
+	    statx(AT_FDCWD, ".", 0, 0x4000U /* MNT_ID_UNIQUE */, &sx), 0);
+	if ((sx.stx_mask & 0x4000U) == 0)
+		skip(); /* before Linux 6.8 */
+	fresh();
+	run("mkdir -p in/a/b in/c");
+	settle();
+	(void)reads();
+	assert_int_equal(reads(), 0);
+	be(0);
+	run("mount --bind in/a in/a");
+	be(NOBODY);
+	assert_int_equal(reads(), 2);
+	assert_int_equal(reads(), 0);
+	be(0);
+	run("umount in/a; mount --bind in/a in/a");
+	be(NOBODY);
+	assert_int_equal(reads(), 2);
+	be(0);
+	run("umount in/a");
+	be(NOBODY);
+}
+
 static int
 set_up(void **state)
 {
@@ -536,6 +568,7 @@ main(void)
 	    cmocka_unit_test(test_anything),
 	    cmocka_unit_test(test_race),
 	    cmocka_unit_test(test_mounts),
+	    cmocka_unit_test(test_mounted_anew),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
