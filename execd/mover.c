@@ -105,10 +105,11 @@ static void __attribute__((noreturn))
 mover_start(int s, const uint8_t *filter, size_t len)
 {
 	(void)prctl(PR_SET_NAME, "abx-mover", 0, 0, 0);
-	if (dup3(s, 3, O_CLOEXEC) == -1 || close_range(4, ~0U, 0) == -1 ||
+	/* nothing else, not even the log */
+	if (dup3(s, 0, O_CLOEXEC) == -1 || close_range(1, ~0U, 0) == -1 ||
 	    bpf_load(filter, len) == -1)
 		_exit(1);
-	mover_main(3);
+	mover_main(0);
 }
 
 /* ---- its reports ---- */
