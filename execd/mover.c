@@ -11,32 +11,28 @@
 
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <event2/event.h>
-#include <event2/event_struct.h>
-
 #include "common/bpf.h"
+#include "common/chan.h"
 #include "common/jail.h"
 #include "common/log.h"
+#include "common/wire.h"
 #include "execd/cgroup.h"
 
-struct order {
-	uint64_t id;
-	pid_t pid;
-};
-struct report {
-	uint64_t id;
-	int err;
-};
+/* The two messages, which nobody else speaks: the group's file with the
+ * process, and how it went (u32 each), under the number of the move. */
+enum { MOVE = 1, MOVED };
+#define ERRNO_MAX 4095
+
 struct move {
 	struct move *next;
 	uint64_t id;
@@ -44,72 +40,79 @@ struct move {
 	void *arg;
 };
 
-static int sock = -1; /* to the mover */
-static struct event sock_ev;
+static struct chan *mover; /* NULL: there is none */
 static struct move *moves; /* that it was asked for */
 static uint64_t last_id;
 
 /* ---- the mover ---- */
 
-/* One order and its file, -1 when there is none; -1 at the end. */
 static int
-take_order(int from, struct order *o, int *fd)
+move(const struct imsg *m)
 {
-	union {
-		struct cmsghdr h;
-		char buf[CMSG_SPACE(sizeof(int))];
-	} u;
-	struct iovec iov = {o, sizeof(*o)};
-	struct msghdr m = {.msg_iov = &iov,
-	    .msg_iovlen = 1,
-	    .msg_control = u.buf,
-	    .msg_controllen = sizeof(u.buf)};
-	struct cmsghdr *c;
-	ssize_t n;
+	char text[16];
+	struct rbuf r;
+	uint32_t pid;
+	int n;
 
-	*fd = -1;
-	do
-		n = recvmsg(from, &m, MSG_CMSG_CLOEXEC);
-	while (n == -1 && errno == EINTR);
-	if (n != (ssize_t)sizeof(*o))
-		return -1;
-	c = CMSG_FIRSTHDR(&m);
-	if (c != NULL && c->cmsg_level == SOL_SOCKET &&
-	    c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
-		memcpy(fd, CMSG_DATA(c), sizeof(int));
-	return 0;
+	rbuf_init(&r, m->payload, m->len);
+	pid = rget_u32(&r);
+	if (m->type != MOVE || rget_end(&r) == -1)
+		_exit(1);
+	n = snprintf(text, sizeof(text), "%" PRIu32, pid);
+	return write(m->fd, text, (size_t)n) == -1 ? errno : 0;
 }
 
-static void __attribute__((noreturn)) mover_main(int s)
+static void
+answer(struct imsgbuf *b, const struct imsg *m)
 {
-	struct report r;
-	struct order o;
-	char text[16];
-	int fd, n;
+	struct wbuf w;
 
-	while (take_order(s, &o, &fd) == 0) {
-		r = (struct report){o.id, 0};
-		n = snprintf(text, sizeof(text), "%d", (int)o.pid);
-		if (write(fd, text, (size_t)n) == -1)
-			r.err = errno;
-		if (fd != -1)
-			close(fd);
-		if (write(s, &r, sizeof(r)) != (ssize_t)sizeof(r))
-			break;
+	wbuf_init(&w, 16);
+	wput_u32(&w, (uint32_t)move(m));
+	if (w.err || imsg_compose(b, MOVED, m->id, -1, w.p, w.len) == -1)
+		_exit(1);
+	wbuf_free(&w);
+}
+
+static void __attribute__((noreturn)) mover_main(struct imsgbuf *b)
+{
+	struct pollfd p = {imsg_fd(b), POLLIN, 0};
+	struct imsg m;
+	int n;
+
+	for (;;) {
+		if (poll(&p, 1, -1) == -1 && errno != EINTR)
+			_exit(1);
+		if ((n = imsg_read(b)) == -1)
+			_exit(0);
+		while (n == 1 && imsg_get(b, &m)) {
+			answer(b, &m);
+			if (m.fd != -1)
+				close(m.fd);
+		}
+		/* execd reads what it has asked for */
+		while ((n = imsg_flush(b)) == 1) {
+			p.events = POLLOUT;
+			(void)poll(&p, 1, -1);
+			p.events = POLLIN;
+		}
+		if (n == -1)
+			_exit(0);
 	}
-	_exit(0);
 }
 
 /* All signals are blocked: the handlers are execd's. */
 static void __attribute__((noreturn))
 mover_start(int s, const uint8_t *filter, size_t len)
 {
+	struct imsgbuf *b;
+
 	(void)prctl(PR_SET_NAME, "abx-mover", 0, 0, 0);
 	/* nothing else, not even the log */
 	if (dup3(s, 0, O_CLOEXEC) == -1 || close_range(1, ~0U, 0) == -1 ||
-	    bpf_load(filter, len) == -1)
+	    (b = imsg_new(0)) == NULL || bpf_load(filter, len) == -1)
 		_exit(1);
-	mover_main(0);
+	mover_main(b);
 }
 
 /* ---- its reports ---- */
@@ -137,83 +140,65 @@ move_done(struct move **p, int err)
 		done(err, arg);
 }
 
-/* From now on those who ask do it themselves. */
-static void
-mover_gone(void)
+static int
+msg_cb(struct chan *c, struct imsg *m, void *arg)
 {
-	log_warnx("the process that moves others is gone");
-	event_del(&sock_ev);
-	close(sock);
-	sock = -1;
-	while (moves != NULL)
-		move_done(&moves, EAGAIN);
+	struct move **p = move_of(m->id);
+	struct rbuf r;
+	uint32_t err;
+
+	rbuf_init(&r, m->payload, m->len);
+	err = rget_u32(&r);
+	if (m->type != MOVED || rget_end(&r) == -1 || err > ERRNO_MAX ||
+	    *p == NULL)
+		return -1;
+	move_done(p, (int)err);
+	return 0;
 }
 
+/* From now on those who ask do it themselves. */
 static void
-sock_cb(evutil_socket_t fd, short what, void *arg)
+gone_cb(struct chan *c, int error, void *arg)
 {
-	struct move **p;
-	struct report r;
-	ssize_t n;
-
-	while (sock != -1) {
-		n = recv(sock, &r, sizeof(r), MSG_DONTWAIT);
-		if (n == -1 && (errno == EAGAIN || errno == EINTR))
-			return;
-		if (n != (ssize_t)sizeof(r) || r.err < 0 ||
-		    *(p = move_of(r.id)) == NULL) {
-			mover_gone();
-			return;
-		}
-		move_done(p, r.err);
-	}
+	log_warnx("the process that moves others is gone");
+	chan_free(mover);
+	mover = NULL;
+	while (moves != NULL)
+		move_done(&moves, EAGAIN);
 }
 
 /* ---- asking ---- */
 
 static int
-send_order(const struct order *o, int fd)
+send_move(uint64_t id, const struct cgroup *g, pid_t pid)
 {
-	union {
-		struct cmsghdr h;
-		char buf[CMSG_SPACE(sizeof(int))];
-	} u;
-	struct iovec iov = {(void *)(uintptr_t)o, sizeof(*o)};
-	struct msghdr m = {.msg_iov = &iov,
-	    .msg_iovlen = 1,
-	    .msg_control = u.buf,
-	    .msg_controllen = sizeof(u.buf)};
-	struct cmsghdr *c;
+	struct wbuf w;
+	int fd, rc = -1;
 
-	memset(&u, 0, sizeof(u));
-	c = CMSG_FIRSTHDR(&m);
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(c), &fd, sizeof(int));
-	return sendmsg(sock, &m, MSG_DONTWAIT | MSG_NOSIGNAL) == -1 ? -1 : 0;
+	if ((fd = cgroup_procs(g)) == -1)
+		return -1;
+	wbuf_init(&w, 16);
+	wput_u32(&w, (uint32_t)pid);
+	if (w.err)
+		close(fd);
+	else
+		rc = chan_send(mover, MOVE, id, fd, w.p, w.len);
+	wbuf_free(&w);
+	return rc;
 }
 
 uint64_t
 mover_ask(const struct cgroup *g, pid_t pid, mover_cb done, void *arg)
 {
-	struct order o = {last_id + 1, pid};
 	struct move *m;
-	int fd, rc;
 
-	if (sock == -1 || (m = calloc(1, sizeof(*m))) == NULL)
+	if (mover == NULL || (m = calloc(1, sizeof(*m))) == NULL)
 		return 0;
-	if ((fd = cgroup_procs(g)) == -1) {
+	if (send_move(last_id + 1, g, pid) == -1) {
 		free(m);
 		return 0;
 	}
-	rc = send_order(&o, fd);
-	close(fd);
-	if (rc == -1) {
-		free(m);
-		return 0;
-	}
-	m->id = last_id = o.id;
+	m->id = ++last_id;
 	m->done = done;
 	m->arg = arg;
 	m->next = moves;
@@ -256,12 +241,10 @@ mover_begin(struct event_base *base)
 	(void)sigprocmask(SIG_SETMASK, &old, NULL);
 	free(filter);
 	close(sv[1]);
-	event_assign(
-	    &sock_ev, base, sv[0], EV_READ | EV_PERSIST, sock_cb, NULL);
-	if (pid == -1 || event_add(&sock_ev, NULL) == -1) {
+	if (pid != -1)
+		mover = chan_new(base, sv[0], msg_cb, gone_cb, NULL);
+	if (mover == NULL) {
 		log_warn("process that moves others");
 		close(sv[0]);
-		return;
 	}
-	sock = sv[0];
 }
