@@ -233,16 +233,21 @@ import_begin(struct drive *d, const char *rel)
 	return ask(d, MP_IMPORT, &w, MP_PUT_ANS).fd;
 }
 
-/* The worker that has one: it has the reader, too. */
+/* The worker that has one: it has the reader, too, or will. */
 static pid_t
 importing(const struct drive *d)
 {
 	pid_t v[PIDS], below[PIDS];
-	size_t i, n = children(d->pid, v);
+	size_t i, n;
+	int tries;
 
-	for (i = 0; i < n; i++)
-		if (children(v[i], below) > 0)
-			return v[i];
+	for (tries = 0; tries < 1000; tries++) {
+		n = children(d->pid, v);
+		for (i = 0; i < n; i++)
+			if (children(v[i], below) > 0)
+				return v[i];
+		usleep(10000);
+	}
 	fail_msg("nobody reads it");
 	return 0;
 }
