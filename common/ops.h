@@ -112,9 +112,9 @@ extern const size_t op_nroutes;
 
 /* Index of an id, OP_NONE when unknown. */
 uint16_t op_find(const char *id);
-/* The parameter of that name, or NULL. */
 /* Whether a GET may ask for it: what does can be repeated as it is. */
 int op_has_get(uint16_t op);
+/* The parameter of that name, or NULL. */
 const struct op_param *op_param_find(const struct op *, const char *name);
 /* 1 when only a rule that names the exact id mounts it. */
 int op_explicit_only(const struct op *);

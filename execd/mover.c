@@ -36,6 +36,8 @@ enum { MOVE = 1, MOVED };
 struct move {
 	struct move *next;
 	uint64_t id;
+	struct cgroup *group; /* borrowed while somebody is told */
+	pid_t pid;
 	mover_cb done;
 	void *arg;
 };
@@ -156,15 +158,22 @@ msg_cb(struct chan *c, struct imsg *m, void *arg)
 	return 0;
 }
 
-/* From now on those who ask do it themselves. */
+/* From now on moves are made here, and so are those that were asked for. */
 static void
 gone_cb(struct chan *c, int error, void *arg)
 {
+	struct move *m;
+	int err;
+
 	log_warnx("the process that moves others is gone");
 	chan_free(mover);
 	mover = NULL;
-	while (moves != NULL)
-		move_done(&moves, EAGAIN);
+	while ((m = moves) != NULL) {
+		err = 0;
+		if (m->done != NULL && cgroup_put_pid(m->group, m->pid) == -1)
+			err = errno;
+		move_done(&moves, err);
+	}
 }
 
 /* ---- asking ---- */
@@ -187,23 +196,23 @@ send_move(uint64_t id, const struct cgroup *g, pid_t pid)
 	return rc;
 }
 
-uint64_t
-mover_ask(const struct cgroup *g, pid_t pid, mover_cb done, void *arg)
+int
+mover_put(struct cgroup *g, pid_t pid, uint64_t *id, mover_cb done, void *arg)
 {
-	struct move *m;
+	struct move *m = mover == NULL ? NULL : calloc(1, sizeof(*m));
 
-	if (mover == NULL || (m = calloc(1, sizeof(*m))) == NULL)
-		return 0;
-	if (send_move(last_id + 1, g, pid) == -1) {
+	if (m == NULL || send_move(last_id + 1, g, pid) == -1) {
 		free(m);
-		return 0;
+		return cgroup_put_pid(g, pid) == -1 ? -1 : 1;
 	}
-	m->id = ++last_id;
+	*id = m->id = ++last_id;
+	m->group = g;
+	m->pid = pid;
 	m->done = done;
 	m->arg = arg;
 	m->next = moves;
 	moves = m;
-	return m->id;
+	return 0;
 }
 
 void

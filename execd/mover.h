@@ -13,17 +13,17 @@
 struct cgroup;
 struct event_base;
 
-/* How a move went: 0 or errno; EAGAIN when nobody made it, and the caller has
- * to (cgroup_put_pid). */
+/* How a move went: 0 or errno. */
 typedef void (*mover_cb)(int err, void *arg);
 
 /* Start-up, once the process is confined.  Without one, when it cannot be
- * started or ends, mover_ask says so. */
+ * started or ends, moves are made by this process, which waits. */
 void mover_begin(struct event_base *);
-/* Ask for a process, numbered as this process sees it, to be moved into the
- * group; done is called from the loop.  The number of the move, or 0 when it
- * cannot be asked for. */
-uint64_t mover_ask(const struct cgroup *, pid_t, mover_cb done, void *arg);
+/* Move a process, numbered as this process sees it, into the group: 1 when it
+ * is there, 0 when it is on the way, -1 with errno.  On the way *id is the
+ * number of the move, done is called from the loop, and until then, or until
+ * nobody is to be told, the group must stay. */
+int mover_put(struct cgroup *, pid_t, uint64_t *id, mover_cb done, void *arg);
 /* Somebody else is told how that move went; NULL: nobody.  0 is no move. */
 void mover_hand(uint64_t id, mover_cb done, void *arg);
 

@@ -93,10 +93,7 @@ move(struct job *j)
 {
 	if (j->placed || j->group == NULL)
 		return 1;
-	j->moving = mover_ask(j->group, j->init, session_moved_cb, j);
-	if (j->moving != 0)
-		return 0;
-	return cgroup_put_pid(j->group, j->init) == -1 ? -1 : 1;
+	return mover_put(j->group, j->init, &j->moving, session_moved_cb, j);
 }
 
 /* The run's supervisor and its sandbox are there, and it waits for nothing
@@ -119,8 +116,6 @@ session_moved_cb(int err, void *arg)
 	struct job *j = arg;
 
 	j->moving = 0;
-	if (err == EAGAIN)
-		err = cgroup_put_pid(j->group, j->init) == -1 ? errno : 0;
 	j->placed = err == 0;
 	job_sweep(); /* the group that it left */
 	if (err != 0 && j->state == JOB_START)

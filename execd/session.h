@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "execd/profile.h"
+#include "execd/spare.h"
 
 struct box; /* the sandbox of runs of one session */
 struct job;
@@ -55,6 +56,6 @@ int box_reaped(pid_t pid);
 /* Descriptors that the sandboxes of sessions have, and those of one. */
 size_t session_fds(void);
 #define BOX_FDS 6
-#define SESSION_FDS (BOX_FDS + 3) /* with a spare supervisor */
+#define SESSION_FDS (BOX_FDS + SPARE_FDS)
 
 #endif

@@ -63,8 +63,6 @@ moved_cb(int err, void *arg)
 	struct spare *s = arg;
 
 	s->moving = 0;
-	if (err == EAGAIN)
-		err = cgroup_put_pid(s->group, s->pid) == -1 ? errno : 0;
 	if (err != 0)
 		spare_unplaced(s, err);
 	else
@@ -78,6 +76,7 @@ spare_place(struct spare *s)
 	struct box *b = s->box;
 	struct cgroup *g;
 	char name[16];
+	int rc;
 
 	if (s->pid == 0 || s->placed || s->moving != 0 || b->group == NULL)
 		return;
@@ -88,9 +87,9 @@ spare_place(struct spare *s)
 	}
 	cgroup_free(s->group, 0); /* it is still in there */
 	s->group = g;
-	s->moving = mover_ask(g, s->pid, moved_cb, s);
-	if (s->moving == 0)
-		moved_cb(EAGAIN, s);
+	rc = mover_put(g, s->pid, &s->moving, moved_cb, s);
+	if (rc != 0)
+		moved_cb(rc == -1 ? errno : 0, s);
 }
 
 static void

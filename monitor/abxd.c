@@ -74,9 +74,11 @@ parse(struct options *o, int argc, char **argv)
 		default:
 			usage();
 		}
-	if ((o->preset == NULL) != (o->root == NULL))
+	if ((o->preset == NULL) != (o->root == NULL)) {
 		log_warnx("-p and -r need each other");
-	if (optind != argc || (o->preset == NULL) != (o->root == NULL))
+		usage();
+	}
+	if (optind != argc)
 		usage();
 }
 

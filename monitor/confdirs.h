@@ -10,6 +10,8 @@
 #include "monitor/conffile.h"
 #include "policy/policy.h"
 
+struct origin;
+
 /* Value of NAME in a NULL-terminated NAME=VALUE list, or NULL. */
 const char *confdirs_env(const char *const *env, const char *name);
 /*
@@ -43,7 +45,6 @@ int confdirs_protect(struct strlist *, const struct conf *,
 /* config.state_dir_unsafe unless the state directory is missing or belongs to
  * uid with mode 0700 (started as root: or to root, the parent hands it over
  * then), below directories that only root and the starter can write. */
-struct origin;
 void confdirs_check_state(const char *state_dir, uid_t uid,
     const struct origin *at, struct findings *);
 

@@ -173,10 +173,8 @@ protects_all(struct confset *cs)
 		findings_add(&cs->found, FIND_ERROR, "config.root_is_slash",
 		    cs->files.file, 1, 1,
 		    "the directory of this file, of an audit file or of the "
-		    "run "
-		    "directory is /, and no caller could reach anything in it: "
-		    "put "
-		    "them into directories of their own");
+		    "run directory is /, and no caller could reach anything "
+		    "in it: put them into directories of their own");
 	return 1;
 }
 

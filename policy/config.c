@@ -200,8 +200,7 @@ get_require(struct cload *cl, const struct node *n, void *obj)
 		else
 			conf_find(cl, n, FIND_ERROR, "config.type",
 			    "\"require\": \"%.80s\": a layer is namespaces, "
-			    "seccomp, "
-			    "landlock or cgroup",
+			    "seccomp, landlock or cgroup",
 			    l.v[i]);
 	}
 	strlist_clear(&l);

@@ -1102,8 +1102,32 @@ class TooMuch(Case):
         self.assertFalse("died" in svc.logged())
 
 
+class Mounted(Case):
+    """A service that says nowhere where its directories are: a world of its
+    own, mounted at /mnt, in which SCRIPT runs."""
+
+    SCRIPT = ""
+
+    def mounted(self, config, **names):
+        w = World()
+        self.addCleanup(w.remove)
+        w.own()
+        svc = Service(w, {"rules": [{"allow": "files.stat",
+                                     "paths": "/mnt/w"}], **config})
+        for key in ("state_dir", "audit", "sandbox"):
+            del svc.config[key]
+        svc.write(svc.config)
+        for name in os.listdir(BUILD):
+            if name.startswith("abx") and os.path.isfile(f"{BUILD}/{name}"):
+                shutil.copy2(f"{BUILD}/{name}", w.dir)
+        return subprocess.run(
+            ["unshare", "-m", "--propagation", "private", "sh", "-c",
+             self.SCRIPT.format(w=w.dir, **names)],
+            env=svc.env, text=True, capture_output=True, timeout=60 * SLOW)
+
+
 @needs_root
-class Group(Case):
+class Group(Mounted):
     """control.group lets an ordinary user in, also where the configuration
     does not say where the socket is."""
 
@@ -1129,30 +1153,15 @@ wait $abxd
 """
 
     def test_default_socket(self):
-        w = World()
-        self.addCleanup(w.remove)
-        w.own()
-        svc = Service(w, {"rules": [{"allow": "files.stat",
-                                     "paths": "/mnt/w"}],
-                          "control": {"group": "nogroup"}})
-        for key in ("state_dir", "audit", "sandbox"):
-            del svc.config[key]
-        svc.write(svc.config)
-        for name in os.listdir(BUILD):
-            if name.startswith("abx") and os.path.isfile(f"{BUILD}/{name}"):
-                shutil.copy2(f"{BUILD}/{name}", w.dir)
         other = grp.getgrnam("daemon").gr_gid
-        p = subprocess.run(
-            ["unshare", "-m", "--propagation", "private", "sh", "-c",
-             self.SCRIPT.format(w=w.dir, gid=grp.getgrnam("nogroup").gr_gid,
-                                other=other)],
-            env=svc.env, text=True, capture_output=True, timeout=60 * SLOW)
+        p = self.mounted({"control": {"group": "nogroup"}},
+                         gid=grp.getgrnam("nogroup").gr_gid, other=other)
         self.assertIn("listener  ready", p.stdout, p.stderr)
         self.eq(re.findall("exit ([0-9]+)", p.stdout), ["0", "3"], p.stderr)
 
 
 @needs_root
-class Broken(Case):
+class Broken(Mounted):
     """What stops a service reaches it also when somebody broke its file."""
 
     SCRIPT = """
@@ -1188,22 +1197,7 @@ cat /mnt/log/log
 """
 
     def test_reached(self):
-        w = World()
-        self.addCleanup(w.remove)
-        w.own()
-        svc = Service(w, {"rules": [{"allow": "files.stat",
-                                     "paths": "/mnt/w"}],
-                          "reload": "sighup"})
-        for key in ("state_dir", "audit", "sandbox"):
-            del svc.config[key]
-        svc.write(svc.config)
-        for name in os.listdir(BUILD):
-            if name.startswith("abx") and os.path.isfile(f"{BUILD}/{name}"):
-                shutil.copy2(f"{BUILD}/{name}", w.dir)
-        p = subprocess.run(
-            ["unshare", "-m", "--propagation", "private", "sh", "-c",
-             self.SCRIPT.format(w=w.dir)],
-            env=svc.env, text=True, capture_output=True, timeout=60 * SLOW)
+        p = self.mounted({"reload": "sighup"})
         self.eq(re.findall("exit ([0-9]+)", p.stdout),
                 ["0", "0", "2", "2", "2", "0"], p.stdout + p.stderr)
         self.assertIn("no command may start until", p.stdout)

@@ -143,6 +143,23 @@ anything(const char *const part[], uint32_t n, const char *last)
 		close(fd);
 }
 
+/* So many random steps, and what is seen behind each. */
+static void
+any_steps(uint32_t n, void (*step)(void), void (*see)(void))
+{
+	uint32_t i, k;
+
+	for (i = 0; i < n; i++) {
+		for (k = rnd(3); k > 0; k--)
+			step();
+		if (rnd(20) == 0)
+			settle();
+		if (rnd(100) == 0)
+			run("chmod -R u+rwx in out");
+		see();
+	}
+}
+
 /* The same while others look: what was done before the last look began is seen
  * by it, whatever those saw that met it. */
 static void

@@ -373,21 +373,17 @@ any_step(void)
 }
 
 static void
+same_somehow(void)
+{
+	same(rnd(3) == 0 ? rnd(40) : 1000, rnd(3) == 0 ? "a/b" : NULL);
+}
+
+static void
 test_anything(void **state)
 {
-	uint32_t i, k;
-
 	fresh();
 	recalled = 0;
-	for (i = 0; i < 2000; i++) {
-		for (k = rnd(3); k > 0; k--)
-			any_step();
-		if (rnd(20) == 0)
-			settle();
-		if (rnd(100) == 0)
-			run("chmod -R u+rwx in out");
-		same(rnd(3) == 0 ? rnd(40) : 1000, rnd(3) == 0 ? "a/b" : NULL);
-	}
+	any_steps(2000, any_step, same_somehow);
 	if (remembers)
 		assert_in_range(recalled, 1000, UINT32_MAX);
 }

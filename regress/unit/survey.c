@@ -469,23 +469,19 @@ meet_stopped(void)
 }
 
 static void
+same_behind(void)
+{
+	if (rnd(3) == 0)
+		meet_stopped();
+	same();
+}
+
+static void
 test_anything(void **state)
 {
-	uint32_t i, k;
-
 	fresh();
 	recalled = 0;
-	for (i = 0; i < 3000; i++) {
-		for (k = rnd(3); k > 0; k--)
-			any_step();
-		if (rnd(20) == 0)
-			settle();
-		if (rnd(100) == 0)
-			run("chmod -R u+rwx in out");
-		if (rnd(3) == 0)
-			meet_stopped();
-		same();
-	}
+	any_steps(3000, any_step, same_behind);
 	if (remembers)
 		assert_in_range(recalled, 1000, UINT32_MAX);
 }
